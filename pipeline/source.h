@@ -1,0 +1,89 @@
+// Where frames come from: one interface for cameras, GStreamer pipelines and recordings.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "pipeline/frame.h"
+#include "pipeline/result.h"
+
+namespace patternd {
+
+// What a source really gives, known once it has started.
+struct SourceFormat {
+  int width = 0;
+  int height = 0;
+  std::size_t stride_bytes = 0;
+  RawFormat format = RawFormat::kGrey;
+  BayerOrder bayer = BayerOrder::kRggb;
+  double fps = 0;  // 0: not known
+};
+
+// Memory that a source writes frames into. The service owns the buffers (so that they can be memory
+// which a GPU reads in place) and lends them; each is large enough for `SourceFormat` as started.
+struct FrameBuffer {
+  std::uint8_t* data = nullptr;
+  std::size_t size_bytes = 0;
+  RawImageView image;  // filled by next()
+  FrameInfo info;      // filled by next(): stamps and `dropped`; `seq` is the service's
+};
+
+// Gives memory for frames, 4096-byte aligned, at start; freed by its own destructor.
+class FrameAllocator {
+ public:
+  virtual ~FrameAllocator() = default;
+  [[nodiscard]] virtual Result<std::uint8_t*> allocate(std::size_t size_bytes) = 0;
+};
+
+// How frames come into our buffers; shown in status.
+enum class CapturePath { kUserPointer, kOneCopy, kDecoded };
+[[nodiscard]] const char* name_of(CapturePath path);
+
+// The verbs, in order: start, then next again and again, then stop. Used by one thread, except
+// `interrupt`.
+class Source {
+ public:
+  virtual ~Source() = default;
+  // Opens the device or file and negotiates a format. `buffer_count` buffers will be lent at a
+  // time.
+  [[nodiscard]] virtual Result<SourceFormat> start(FrameAllocator& allocator, int buffer_count) = 0;
+  // Waits for the next frame at most `timeout_ms`. The buffer stays the caller's until given back
+  // to `release`. Errors: kTimeout (nothing yet), kEndOfStream, kDevice/kIo (stop and start again
+  // later). `newest_only`: older frames that wait are dropped and counted in info.dropped (live);
+  // else each comes in its turn.
+  [[nodiscard]] virtual Result<FrameBuffer*> next(int timeout_ms, bool newest_only) = 0;
+  virtual void release(FrameBuffer* buffer) = 0;
+  virtual void stop() = 0;
+  // From any thread: makes a waiting next() return kTimeout soon.
+  virtual void interrupt() = 0;
+  // A live source never waits for us: frames not fetched are lost.
+  [[nodiscard]] virtual bool is_live() const = 0;
+  [[nodiscard]] virtual CapturePath capture_path() const = 0;
+  // One line for logs and status: the stable name, format, rate.
+  [[nodiscard]] virtual std::string description() const = 0;
+};
+
+// The `camera` section of the configuration.
+struct CameraConfig {
+  enum class Kind { kV4l2, kGstreamer, kReplay };
+  std::string name = "cam0";
+  Kind kind = Kind::kReplay;
+  std::string device;    // v4l2
+  std::string pipeline;  // gstreamer
+  std::string path;      // replay: a video file, a folder of pictures, or a recording
+  bool loop = false;     // replay
+  bool realtime = true;  // replay: at the recorded pace; false: as fast as possible
+  int width = 0;         // 0: as the source gives
+  int height = 0;
+  std::string format = "auto";
+  double fps = 0;  // 0: as the source gives; folders default to 25
+  std::map<std::string, std::int64_t> controls;
+};
+
+// Makes the source that the configuration asks for; nothing is opened yet. kUnsupported where this
+// build lacks it.
+[[nodiscard]] Result<std::unique_ptr<Source>> make_source(const CameraConfig& config);
+
+}  // namespace patternd

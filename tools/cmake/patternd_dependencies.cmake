@@ -1,0 +1,43 @@
+# Every outside library, in one place. Required ones stop the configuration; optional ones are named when missing.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(PNG REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(CLI11 REQUIRED)
+pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(TURBOJPEG REQUIRED IMPORTED_TARGET libturbojpeg)
+
+# yaml-cpp before 0.8 exports its target without a namespace.
+if(NOT TARGET yaml-cpp::yaml-cpp)
+  add_library(yaml-cpp::yaml-cpp INTERFACE IMPORTED)
+  target_link_libraries(yaml-cpp::yaml-cpp INTERFACE yaml-cpp)
+endif()
+
+set(PATTERND_HAVE_V4L2 OFF)
+if(PATTERND_V4L2)
+  pkg_check_modules(V4L2 IMPORTED_TARGET libv4lconvert)
+  if(V4L2_FOUND)
+    set(PATTERND_HAVE_V4L2 ON)
+  else()
+    message(STATUS "libv4l is not here: built without V4L2 capture")
+  endif()
+endif()
+
+set(PATTERND_HAVE_GSTREAMER OFF)
+if(PATTERND_GSTREAMER)
+  pkg_check_modules(GSTREAMER IMPORTED_TARGET gstreamer-1.0 gstreamer-app-1.0 gstreamer-video-1.0)
+  if(GSTREAMER_FOUND)
+    set(PATTERND_HAVE_GSTREAMER ON)
+  else()
+    message(STATUS "GStreamer is not here: built without GStreamer capture and without video recordings")
+  endif()
+endif()
+
+# OpenCV: for the calibration program, the benchmark's peers and some tests; never for the service.
+find_package(OpenCV QUIET COMPONENTS core imgproc calib3d imgcodecs)
+if(NOT OpenCV_FOUND)
+  message(STATUS "OpenCV is not here: built without patternd-calibrate and without the benchmark's peers")
+endif()

@@ -1,0 +1,51 @@
+// patternctl: everything that a person does by hand, on the service's own library.
+#include <cstdio>
+#include <exception>
+
+#include "tools/patternctl/command.h"
+#include "tools/patternctl/commands.h"
+#include "tools/version.h"
+
+namespace patternd::tools {
+
+void Context::fail(const std::string& command, const Error& error) {
+  std::fprintf(stderr, "patternctl %s: %s\n", command.c_str(), error.message.c_str());
+  const bool wrong_use = error.code == ErrorCode::kInvalidArgument ||
+                         error.code == ErrorCode::kNotFound || error.code == ErrorCode::kParse;
+  exit_code = wrong_use ? kExitUsage : kExitFailed;
+}
+
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App program{"Works with patternd's patterns, calibrations, recordings and running service",
+                   "patternctl"};
+  Context context;
+  program.require_subcommand(1);
+  program.fallthrough();
+  program.set_version_flag("--version", [] { return version_text("patternctl"); });
+  program.add_flag("--json", context.json, "One compact JSON object a line on stdout");
+  for (const AddCommand add : kCommands) add(program, context);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& wanted) {
+    return program.exit(wanted);  // --help, --version
+  } catch (const CLI::Error& error) {
+    program.exit(error);
+    return kExitUsage;
+  }
+  return context.exit_code;
+}
+
+}  // namespace
+}  // namespace patternd::tools
+
+int main(int argc, char** argv) {
+  try {
+    return patternd::tools::run(argc, argv);
+  } catch (const std::exception& fault) {
+    std::fprintf(stderr, "patternctl: internal error: %s; please report it with the command line\n",
+                 fault.what());
+    return patternd::tools::kExitFailed;
+  }
+}

@@ -11,4 +11,6 @@ std::string version_text(const std::string& program) {
 
 const char* version_number() { return PATTERND_VERSION; }
 
+const char* version_commit() { return PATTERND_COMMIT; }
+
 }  // namespace patternd

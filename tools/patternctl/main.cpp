@@ -1,9 +1,13 @@
 // patternctl: everything that a person does by hand, on the service's own library.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "tools/patternctl/command.h"
 #include "tools/patternctl/commands.h"
+#include "tools/patternctl/launch.h"
 #include "tools/version.h"
 
 namespace patternd::tools {
@@ -17,6 +21,20 @@ void Context::fail(const std::string& command, const Error& error) {
 
 namespace {
 
+// Runs an outside program where the first word that is no option names one; else returns.
+void run_outside_command(int argc, char** argv, Context& context) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const auto first = std::find_if(words.begin(), words.end(),
+                                  [](const std::string& word) { return word.rfind('-', 0) != 0; });
+  if (first == words.end()) return;
+  for (const OutsideCommand& command : kOutsideCommands) {
+    if (*first != command.name) continue;
+    words.erase(first);
+    context.fail(command.name, launch(command.program, words, command.package));
+    return;
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App program{"Works with patternd's patterns, calibrations, recordings and running service",
                    "patternctl"};
@@ -26,6 +44,11 @@ int run(int argc, char** argv) {
   program.set_version_flag("--version", [] { return version_text("patternctl"); });
   program.add_flag("--json", context.json, "One compact JSON object a line on stdout");
   for (const AddCommand add : kCommands) add(program, context);
+  for (const OutsideCommand& command : kOutsideCommands) {
+    program.add_subcommand(command.name, command.description);
+  }
+  run_outside_command(argc, argv, context);
+  if (context.exit_code != kExitGood) return context.exit_code;
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& wanted) {

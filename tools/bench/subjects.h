@@ -1,0 +1,13 @@
+// The table of all subjects. To add one: declare it here, add it to the table, and name its file in
+// tools/bench/CMakeLists.txt.
+#pragma once
+
+#include <array>
+
+#include "tools/bench/bench.h"
+
+namespace patternd::bench {
+
+inline constexpr std::array<AddBench, 0> kSubjects = {};
+
+}  // namespace patternd::bench

@@ -47,7 +47,10 @@ class YamlNode {
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] YamlNode item(std::size_t index) const;
 
-  // Values. Bounds are inclusive; numbers must be finite. `integer` takes whole numbers only.
+  // Values. Bounds are inclusive; numbers must be finite, decimal, without quotes or leading zeros
+  // (0x10, 010, 1_000, .inf and .nan are faults). `integer` takes decimal digits only (1e3 is a
+  // fault); `boolean` true and false only. A key without a value is a fault wherever a value is
+  // asked for.
   [[nodiscard]] double number(double fallback, double low, double high) const;
   [[nodiscard]] std::int64_t integer(std::int64_t fallback, std::int64_t low,
                                      std::int64_t high) const;
@@ -73,10 +76,13 @@ class YamlNode {
 
 class YamlReader {
  public:
-  // Files over 4 MiB, nesting deeper than 32, aliases (anchors are refused: they can expand without
-  // bound), duplicate keys, several documents and syntax errors fail here, with the place.
+  // What leaves nothing to read fails here, with the place: syntax errors, files that are empty,
+  // over 4 MiB or 20,000 values or not UTF-8, nesting deeper than 32, several documents, a root
+  // that is no map. All else is a fault that finish() reports with the rest: duplicate keys (the
+  // first counts), tags, anchors and aliases (which can expand without bound and are not read).
   [[nodiscard]] static Result<YamlReader> load(const std::string& path);
   [[nodiscard]] static Result<YamlReader> parse(const std::string& text, const std::string& name);
+  struct Impl;
   YamlReader(YamlReader&&) noexcept;
   YamlReader& operator=(YamlReader&&) noexcept;
   ~YamlReader();
@@ -89,7 +95,6 @@ class YamlReader {
   [[nodiscard]] std::string resolve(const std::string& relative) const;
 
  private:
-  struct Impl;
   explicit YamlReader(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -1,0 +1,22 @@
+// UTF-8, checked byte by byte (RFC 3629: no surrogates, nothing overlong, nothing past U+10FFFF).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace patternd {
+
+// Length (1 to 4) of the sequence that starts at `text[at]`, or 0 where it is malformed or cut
+// short.
+//   utf8_length("\xc3\xa9", 0) == 2; utf8_length("\xc3", 0) == 0
+[[nodiscard]] std::size_t utf8_length(std::string_view text, std::size_t at);
+
+// Place of the first byte that is not UTF-8, or npos.
+[[nodiscard]] std::size_t utf8_first_fault(std::string_view text);
+
+// `text` for a message: quoted, at most 60 characters, control characters and malformed bytes as
+// \xNN.
+[[nodiscard]] std::string in_quotes(std::string_view text);
+
+}  // namespace patternd

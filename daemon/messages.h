@@ -1,0 +1,35 @@
+// The lines of PROTOCOL.md that are not results: rare ones, made as strings. Each ends with '\n',
+// is valid UTF-8 whatever came in, and stays under kMaxLineBytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace patternd {
+
+using Json = nlohmann::ordered_json;
+
+// What a client is greeted with.
+struct Greeting {
+  std::string camera;
+  int width = 0;  // of the raw frame; 0 until the camera has been opened once
+  int height = 0;
+  std::string backend;  // "cpu" | "cuda"
+  std::vector<std::string> patterns;
+};
+
+[[nodiscard]] std::string hello_line(const Greeting& greeting);
+// Results that a slow client lost since it was last told.
+[[nodiscard]] std::string dropped_line(std::uint64_t count);
+[[nodiscard]] std::string camera_line(bool lost, std::string_view reason);
+[[nodiscard]] std::string reply_line(std::string_view command, const Json& data);
+// `command` is empty where the line did not say one: null is printed.
+[[nodiscard]] std::string error_line(std::string_view command, std::string_view error);
+// Any object as a line: compact, malformed UTF-8 replaced by U+FFFD.
+[[nodiscard]] std::string line_of(const Json& object);
+
+}  // namespace patternd

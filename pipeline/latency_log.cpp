@@ -1,0 +1,116 @@
+#include "pipeline/latency_log.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace patternd {
+namespace {
+
+constexpr std::size_t kMostQueued = 4096;
+constexpr int kOpenFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+
+std::string header() {
+  std::string line = "seq,captured_mono_ns";
+  for (const char* stage : kStageNames) line.append(",").append(stage);
+  return line + "\n";
+}
+
+// Writes all of `text`; errno's value or 0.
+int write_all(int file, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t wrote = write(file, text.data() + done, text.size() - done);
+    if (wrote < 0 && errno != EINTR) return errno;
+    if (wrote > 0) done += static_cast<std::size_t>(wrote);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LatencyLog>> LatencyLog::open(const std::string& path) {
+  const auto cannot = [&path](int error) {
+    return fail(ErrorCode::kIo, path + ": the latency log cannot be written (" +
+                                    std::strerror(error) +
+                                    "); latency.log must name a file in a folder that patternd may "
+                                    "write to");
+  };
+  const int file = ::open(path.c_str(), kOpenFlags, 0644);
+  if (file < 0) return cannot(errno);
+  struct stat status {};
+  const bool fresh = fstat(file, &status) == 0 && status.st_size == 0;
+  const int error = fresh ? write_all(file, header()) : 0;
+  if (error != 0) {
+    close(file);
+    return cannot(error);
+  }
+  return std::unique_ptr<LatencyLog>(new LatencyLog(path, file));
+}
+
+LatencyLog::LatencyLog(std::string path, int file) : path_(std::move(path)), file_(file) {
+  queued_.reserve(kMostQueued);
+  thread_ = std::thread([this] { write_rows(); });
+}
+
+LatencyLog::~LatencyLog() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+  close(file_);
+}
+
+void LatencyLog::add(std::uint64_t seq, std::int64_t captured_mono_ns, const StageTimes& times) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (queued_.size() == kMostQueued) {
+      ++state_.lost;
+      return;
+    }
+    queued_.push_back({seq, captured_mono_ns, times});
+  }
+  changed_.notify_one();
+}
+
+LatencyLog::State LatencyLog::state() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return state_;
+}
+
+void LatencyLog::write_rows() {
+  std::vector<Row> rows;
+  rows.reserve(kMostQueued);
+  std::string text;
+  for (;;) {
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return stop_ || !queued_.empty(); });
+      if (queued_.empty()) return;
+      rows.swap(queued_);
+    }
+    text.clear();
+    for (const Row& row : rows) {
+      text += std::to_string(row.seq) + "," + std::to_string(row.captured_mono_ns);
+      for (const std::int64_t ns : row.times.ns)
+        text.append(",").append(std::to_string(std::max<std::int64_t>(ns + 500, 0) / 1000));
+      text += '\n';
+    }
+    write_text(text, rows.size());
+    rows.clear();
+  }
+}
+
+void LatencyLog::write_text(const std::string& text, std::size_t rows) {
+  const int error = write_all(file_, text);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  state_.error = error == 0 ? "" : std::strerror(error);
+  if (error != 0) state_.lost += rows;
+}
+
+}  // namespace patternd

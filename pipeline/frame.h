@@ -3,7 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "pipeline/image.h"
 #include "pipeline/result.h"
@@ -32,6 +35,14 @@ enum class BayerOrder : std::uint8_t { kRggb, kGrbg, kGbrg, kBggr };
 
 // "GREY", "Y10", …, "NV12", "RGB3", "RGGB8" and so on, as in the configuration.
 [[nodiscard]] std::string name_of(RawFormat format, BayerOrder order = BayerOrder::kRggb);
+
+// All names that `name_of` gives, for messages; and the format that a name stands for, or nothing.
+struct NamedRawFormat {
+  RawFormat format = RawFormat::kGrey;
+  BayerOrder order = BayerOrder::kRggb;
+};
+[[nodiscard]] std::vector<std::string> raw_format_names();
+[[nodiscard]] std::optional<NamedRawFormat> find_raw_format(std::string_view name);
 
 // Pixels of a frame, owned by the frame's buffer. `stride_bytes` is that of the first plane.
 struct RawImageView {

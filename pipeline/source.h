@@ -27,10 +27,12 @@ struct FrameBuffer {
   std::uint8_t* data = nullptr;
   std::size_t size_bytes = 0;
   RawImageView image;  // filled by next()
-  FrameInfo info;      // filled by next(): stamps and `dropped`; `seq` is the service's
+  FrameInfo info;      // filled by next(): stamps, `dropped`, and `seq` as the source counts (from
+                       // start to stop it rises strictly; the service gives frames its own)
 };
 
-// Gives memory for frames, 4096-byte aligned, at start; freed by its own destructor.
+// Gives memory for frames, 4096-byte aligned, at start; freed by its own destructor, after the
+// source's: a source that is started again with the same allocator uses its memory again.
 class FrameAllocator {
  public:
   virtual ~FrameAllocator() = default;
@@ -42,7 +44,8 @@ enum class CapturePath { kUserPointer, kOneCopy, kDecoded };
 [[nodiscard]] const char* name_of(CapturePath path);
 
 // The verbs, in order: start, then next again and again, then stop. Used by one thread, except
-// `interrupt`.
+// `release` and `interrupt`, which any thread may call. Buffers still lent when the source is
+// stopped or started again stay valid until they are released.
 class Source {
  public:
   virtual ~Source() = default;

@@ -1,0 +1,90 @@
+// A GStreamer pipeline that ends in our appsink, and its frames: what the GStreamer source and the
+// reader of video files share.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <gst/gst.h>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "pipeline/result.h"
+#include "pipeline/source.h"
+
+namespace patternd {
+
+struct GstUnref {
+  void operator()(GstElement* element) const { gst_object_unref(element); }
+  void operator()(GstSample* sample) const { gst_sample_unref(sample); }
+};
+using GstElementPtr = std::unique_ptr<GstElement, GstUnref>;
+using GstSamplePtr = std::unique_ptr<GstSample, GstUnref>;
+
+struct GstreamerOptions {
+  std::string name;          // stands in messages
+  std::string format;        // one of GStreamer's formats that the appsink insists on, or empty
+  bool live = false;         // the newest two frames are kept; false: every frame, and the pipeline
+                             // waits for us
+  int deadline_ms = 10'000;  // for each change of state, and for the first frame
+};
+
+struct GstreamerFrame {
+  GstSamplePtr sample;
+  std::int64_t arrived_mono_ns = 0;
+  std::uint64_t dropped = 0;  // frames dropped before this one since the one taken before
+};
+
+// Runs the pipeline. A pipeline with a live source is not synchronised to the clock (frames come as
+// they are captured), others are when `live` is asked for. Errors and the end of the stream come
+// from the bus. Used by one thread, except `interrupt`; GStreamer's threads push frames.
+class GstreamerFrames {
+ public:
+  // Parses `description` (gst-launch syntax, without a sink), starts it, and waits for the first
+  // frame, which stays to be taken. Errors: kInvalidArgument (the description cannot be parsed),
+  // kDevice (the bus reported an error), kTimeout, kEndOfStream (no frame at all), kUnsupported (a
+  // frame in a format that is none of ours).
+  [[nodiscard]] static Result<std::unique_ptr<GstreamerFrames>> open(
+      const std::string& description, const GstreamerOptions& options);
+  // Stops the pipeline. Where that does not succeed within the deadline, GStreamer's thread goes on
+  // trying and frees the pipeline when it gets there.
+  ~GstreamerFrames();
+  GstreamerFrames(const GstreamerFrames&) = delete;
+  GstreamerFrames& operator=(const GstreamerFrames&) = delete;
+
+  [[nodiscard]] const SourceFormat& format() const { return format_; }
+  // GStreamer's name of the format, which `format()` may stand for by its luma plane.
+  [[nodiscard]] const std::string& negotiated() const { return negotiated_; }
+  // The next frame: the oldest that waits. Errors: kTimeout, kEndOfStream, kDevice.
+  [[nodiscard]] Result<GstreamerFrame> next(int timeout_ms);
+  // Frames that wait beyond the one that next() would give.
+  [[nodiscard]] std::size_t waiting();
+  // Copies a frame's pixels (of the luma plane, where it has one) to rows `format().stride_bytes`
+  // apart. kDevice: the frame is not of the format agreed upon, or cannot be mapped.
+  [[nodiscard]] Result<void> copy(GstSample& sample, std::uint8_t* pixels) const;
+  // CLOCK_MONOTONIC of the frame's capture by its time stamp, or nothing where it has none.
+  [[nodiscard]] std::optional<std::int64_t> capture_ns(GstSample& sample) const;
+  void interrupt();
+  // The pipeline's source is live.
+  [[nodiscard]] bool is_live() const { return live_source_; }
+
+ private:
+  // What GStreamer's threads see: outlives this object where the pipeline does.
+  struct Shared;
+  GstreamerFrames(GstElementPtr pipeline, GstreamerOptions options);
+  [[nodiscard]] Result<void> start();
+  [[nodiscard]] Result<void> change_state(GstState state);
+  [[nodiscard]] Result<void> agree_on_format();
+  void find_out_whether_live();
+
+  GstreamerOptions options_;
+  GstElementPtr pipeline_;
+  std::shared_ptr<Shared> shared_;
+  SourceFormat format_;
+  std::string negotiated_;
+  bool live_source_ = false;
+};
+
+}  // namespace patternd

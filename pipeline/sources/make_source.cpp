@@ -1,0 +1,36 @@
+// The table of sources.
+#include <memory>
+
+#include "pipeline/source.h"
+#include "pipeline/sources/replay_source.h"
+
+namespace patternd {
+
+const char* name_of(CapturePath path) {
+  switch (path) {
+    case CapturePath::kUserPointer:
+      return "user_pointer";
+    case CapturePath::kOneCopy:
+      return "one_copy";
+    case CapturePath::kDecoded:
+      return "decoded";
+  }
+  return "unknown";
+}
+
+Result<std::unique_ptr<Source>> make_source(const CameraConfig& config) {
+  switch (config.kind) {
+    case CameraConfig::Kind::kReplay:
+      return std::make_unique<ReplaySource>(config);
+    case CameraConfig::Kind::kV4l2:
+      return fail(ErrorCode::kUnsupported,
+                  "camera.source: v4l2 is not in this build; it needs libv4l-dev when it is built");
+    case CameraConfig::Kind::kGstreamer:
+      return fail(ErrorCode::kUnsupported,
+                  "camera.source: gstreamer is not in this build; it needs "
+                  "libgstreamer-plugins-base1.0-dev when it is built");
+  }
+  return fail(ErrorCode::kInternal, "camera.source: unknown kind");
+}
+
+}  // namespace patternd

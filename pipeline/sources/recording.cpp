@@ -1,0 +1,140 @@
+#include "pipeline/sources/recording.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <unistd.h>
+#include <utility>
+
+#include "pipeline/image_file.h"
+
+namespace patternd {
+namespace {
+
+std::string size_text(int width, int height, PixelFormat format) {
+  return std::to_string(width) + "x" + std::to_string(height) + " " + name_of(format);
+}
+
+// Writes all bytes in one call where the system takes them.
+bool write_all(int descriptor, const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n = ::write(descriptor, text.data() + done, text.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    done += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+Result<void> make_empty_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    return fail(ErrorCode::kIo, folder + ": the folder cannot be made: " + error.message());
+  }
+  const bool empty = std::filesystem::is_empty(folder, error);
+  if (error) return fail(ErrorCode::kIo, folder + ": " + error.message());
+  if (!empty) {
+    return fail(ErrorCode::kInvalidArgument,
+                folder + ": the folder is not empty; a recording needs a new or an empty one");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RecordingWriter> RecordingWriter::create(const std::string& folder, RecordingFormat format) {
+  if (auto made = make_empty_folder(folder); !made) return tl::make_unexpected(made.error());
+  const std::string path = folder + "/" + kIndexName;
+  const int descriptor =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+  if (descriptor < 0)
+    return fail(ErrorCode::kIo, path + ": cannot be made: " + std::strerror(errno));
+  return RecordingWriter(folder, format, descriptor);
+}
+
+RecordingWriter::RecordingWriter(std::string folder, RecordingFormat format, int index_descriptor)
+    : folder_(std::move(folder)), format_(format), index_descriptor_(index_descriptor) {}
+
+RecordingWriter::RecordingWriter(RecordingWriter&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      format_(other.format_),
+      index_descriptor_(std::exchange(other.index_descriptor_, -1)),
+      count_(other.count_),
+      width_(other.width_),
+      height_(other.height_),
+      pixels_(other.pixels_),
+      last_(other.last_) {}
+
+RecordingWriter& RecordingWriter::operator=(RecordingWriter&& other) noexcept {
+  if (this != &other) {
+    if (index_descriptor_ >= 0) ::close(index_descriptor_);
+    folder_ = std::move(other.folder_);
+    format_ = other.format_;
+    index_descriptor_ = std::exchange(other.index_descriptor_, -1);
+    count_ = other.count_;
+    width_ = other.width_;
+    height_ = other.height_;
+    pixels_ = other.pixels_;
+    last_ = other.last_;
+  }
+  return *this;
+}
+
+RecordingWriter::~RecordingWriter() {
+  if (index_descriptor_ >= 0) ::close(index_descriptor_);
+}
+
+Result<void> RecordingWriter::check(const ImageView& luma, const FrameStamp& stamp) const {
+  const std::string where = folder_ + ": frame " + std::to_string(count_);
+  if (auto ok = check_view(luma, where); !ok) return ok;
+  if (luma.format != PixelFormat::kGray8 && luma.format != PixelFormat::kGray16) {
+    return fail(ErrorCode::kInvalidArgument,
+                where + " is " + name_of(luma.format) + "; recordings hold gray8 or gray16");
+  }
+  if (count_ == 0) return {};
+  if (luma.width != width_ || luma.height != height_ || luma.format != pixels_) {
+    return fail(ErrorCode::kInvalidArgument,
+                where + " is " + size_text(luma.width, luma.height, luma.format) +
+                    ", the first frame " + size_text(width_, height_, pixels_) +
+                    "; all must agree");
+  }
+  if (stamp.seq <= last_.seq || stamp.captured_mono_ns <= last_.captured_mono_ns) {
+    return fail(ErrorCode::kInvalidArgument,
+                where + " has seq " + std::to_string(stamp.seq) + " and captured_mono_ns " +
+                    std::to_string(stamp.captured_mono_ns) + " after " + std::to_string(last_.seq) +
+                    " and " + std::to_string(last_.captured_mono_ns) + "; both must rise");
+  }
+  return {};
+}
+
+Result<void> RecordingWriter::write(const ImageView& luma, const FrameStamp& stamp) {
+  if (auto ok = check(luma, stamp); !ok) return ok;
+  std::array<char, 32> name{};
+  std::snprintf(name.data(), name.size(), "/%08llu.%s", static_cast<unsigned long long>(count_),
+                format_ == RecordingFormat::kPng ? "png" : "pgm");
+  if (auto written = write_image(folder_ + name.data(), luma); !written) return written;
+  if (!write_all(index_descriptor_, recording_index_line(stamp))) {
+    return fail(ErrorCode::kIo, folder_ + "/" + kIndexName + ": frame " + std::to_string(count_) +
+                                    " cannot be entered: " + std::strerror(errno));
+  }
+  if (count_++ == 0) {
+    width_ = luma.width;
+    height_ = luma.height;
+    pixels_ = luma.format;
+  }
+  last_ = stamp;
+  return {};
+}
+
+Result<void> RecordingWriter::finish() {
+  if (::syncfs(index_descriptor_) != 0)
+    return fail(ErrorCode::kIo, folder_ + "/" + kIndexName + ": " + std::strerror(errno));
+  return {};
+}
+
+}  // namespace patternd

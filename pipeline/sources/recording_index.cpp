@@ -1,0 +1,103 @@
+#include "pipeline/sources/recording_index.h"
+
+#include <array>
+#include <fstream>
+#include <limits>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "pipeline/timestamp.h"
+
+namespace patternd {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxLineBytes = 65536;
+constexpr const char* kExpected =
+    "each line is an object with seq, captured_mono_ns (whole numbers from 0) and captured_at "
+    "(\"2026-01-31T12:00:00.123456Z\")";
+
+// Takes the whole number `key` off the line, or says what is wrong with it.
+std::optional<std::string> take_number(const json& line, const char* key, std::int64_t& value) {
+  const auto found = line.find(key);
+  if (found == line.end()) return std::string(key) + " is missing";
+  constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (!found->is_number_unsigned() || found->get<std::uint64_t>() > kMax)
+    return std::string(key) + " is " + found->dump().substr(0, 40);
+  value = static_cast<std::int64_t>(found->get<std::uint64_t>());
+  return std::nullopt;
+}
+
+// Reads one line into `stamp`, or says what is wrong with it.
+std::optional<std::string> parse_line(const std::string& text, FrameStamp& stamp) {
+  if (text.size() > kMaxLineBytes) return "longer than 65536 bytes";
+  const json line = json::parse(text, nullptr, false);
+  if (line.is_discarded()) return "not valid JSON";
+  if (!line.is_object()) return "not an object";
+  std::int64_t seq = 0;
+  if (auto wrong = take_number(line, "seq", seq)) return wrong;
+  if (auto wrong = take_number(line, "captured_mono_ns", stamp.captured_mono_ns)) return wrong;
+  stamp.seq = static_cast<std::uint64_t>(seq);
+  const auto at = line.find("captured_at");
+  if (at == line.end()) return "captured_at is missing";
+  const auto unix_ns =
+      at->is_string() ? parse_utc(at->get_ref<const std::string&>()) : std::nullopt;
+  if (!unix_ns) return "captured_at is no UTC time";
+  stamp.captured_unix_ns = *unix_ns;
+  return std::nullopt;
+}
+
+std::optional<std::string> check_rise(const FrameStamp& before, const FrameStamp& stamp) {
+  if (stamp.seq <= before.seq) {
+    return "seq " + std::to_string(stamp.seq) + " does not rise above " +
+           std::to_string(before.seq) + " of the line before";
+  }
+  if (stamp.captured_mono_ns <= before.captured_mono_ns) {
+    return "captured_mono_ns " + std::to_string(stamp.captured_mono_ns) + " does not rise above " +
+           std::to_string(before.captured_mono_ns) + " of the line before";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<RecordingIndex> read_recording_index(const std::string& folder) {
+  const std::string path = folder + "/" + kIndexName;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(ErrorCode::kNotFound, path + ": cannot be opened");
+  RecordingIndex index;
+  std::string text;
+  std::size_t number = 0;
+  while (std::getline(file, text)) {
+    ++number;
+    // getline stops at the end of the file as well as at a line's end.
+    if (file.eof()) {
+      index.cut = true;
+      break;
+    }
+    FrameStamp stamp;
+    auto wrong = parse_line(text, stamp);
+    if (!wrong && !index.stamps.empty()) wrong = check_rise(index.stamps.back(), stamp);
+    if (wrong) {
+      return fail(ErrorCode::kParse,
+                  path + ":" + std::to_string(number) + ": " + *wrong + "; " + kExpected);
+    }
+    index.stamps.push_back(stamp);
+  }
+  if (file.bad()) return fail(ErrorCode::kIo, path + ": reading failed");
+  if (index.stamps.empty())
+    return fail(ErrorCode::kParse, path + ": holds no complete line; " + kExpected);
+  return index;
+}
+
+std::string recording_index_line(const FrameStamp& stamp) {
+  std::array<char, kUtcTextLength> at{};
+  const std::size_t length = format_utc(stamp.captured_unix_ns, at.data());
+  return "{\"seq\":" + std::to_string(stamp.seq) +
+         ",\"captured_mono_ns\":" + std::to_string(stamp.captured_mono_ns) + ",\"captured_at\":\"" +
+         std::string(at.data(), length) + "\"}\n";
+}
+
+}  // namespace patternd

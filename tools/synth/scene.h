@@ -33,8 +33,7 @@ struct ScenePattern {
   // The reference point: the centre.
   [[nodiscard]] double ref_x() const { return (width - 1) / 2.0; }
   [[nodiscard]] double ref_y() const { return (height - 1) / 2.0; }
-  // Grey level, and with its derivatives along the pattern's pixels.
-  [[nodiscard]] double value(double u, double v) const;
+  // Grey level and its derivatives along the pattern's pixels.
   [[nodiscard]] SplinePicture::Sample sample(double u, double v) const;
 };
 

@@ -1,0 +1,166 @@
+#include "cuda/device.h"
+
+#include "cuda/device_image.h"
+#include "cuda/kernels/parameters.h"
+
+namespace patternd::cuda {
+
+const char* name_of(MemoryMode mode) {
+  switch (mode) {
+    case MemoryMode::kCopy:
+      return "copy";
+    case MemoryMode::kMapped:
+      return "mapped";
+    case MemoryMode::kManaged:
+      return "managed";
+  }
+  return "unknown";
+}
+
+Result<MemoryMode> memory_mode_for(const DeviceProperties& properties, const std::string& wanted) {
+  const auto lacks = [&](const char* what) {
+    return fail(ErrorCode::kInvalidArgument,
+                "compute.memory: " + wanted + ": " + properties.name + " has no " + what);
+  };
+  if (wanted == "copy") return MemoryMode::kCopy;
+  if (wanted == "mapped") {
+    if (!properties.can_map_host_memory) return lacks("mapped host memory");
+    return MemoryMode::kMapped;
+  }
+  if (wanted == "managed") {
+    if (!properties.managed_memory) return lacks("managed memory");
+    return MemoryMode::kManaged;
+  }
+  if (wanted != "auto") {
+    return fail(ErrorCode::kInvalidArgument,
+                "compute.memory: " + wanted + "; auto, copy, mapped or managed is accepted");
+  }
+  if (!properties.integrated) return MemoryMode::kCopy;
+  const bool coherent = 10 * properties.major + properties.minor >= 72;
+  if (coherent && properties.can_map_host_memory) return MemoryMode::kMapped;
+  if (properties.managed_memory) return MemoryMode::kManaged;
+  return MemoryMode::kCopy;
+}
+
+Device::~Device() {
+  // Failures here mean that the device is lost, and with it everything that these would free.
+  if (context_ == nullptr) return;
+  if (driver_->context_set_current(context_) == kSuccess && module_ != nullptr)
+    static_cast<void>(driver_->module_unload(module_));
+  static_cast<void>(driver_->context_destroy(context_));
+}
+
+Result<std::shared_ptr<const Device>> Device::open(std::shared_ptr<const Driver> driver,
+                                                   int ordinal, const std::string& image) {
+  std::shared_ptr<Device> device(new Device);
+  device->driver_ = std::move(driver);
+  if (auto ok = device->read_properties(ordinal); !ok) return tl::make_unexpected(ok.error());
+  const Driver& api = *device->driver_;
+  if (auto ok =
+          api.check(api.context_create(&device->context_, kContextMapHost, ordinal), "cuCtxCreate");
+      !ok)
+    return tl::make_unexpected(ok.error());
+  if (auto ok = device->load_image(image); !ok) return tl::make_unexpected(ok.error());
+  return device;
+}
+
+Result<void> Device::read_properties(int ordinal) {
+  int count = 0;
+  if (auto ok = driver_->check(driver_->device_get_count(&count), "cuDeviceGetCount"); !ok)
+    return ok;
+  if (ordinal < 0 || ordinal >= count) {
+    return fail(ErrorCode::kInvalidArgument, "compute.device: " + std::to_string(ordinal) +
+                                                 "; this machine's GPUs are 0 to " +
+                                                 std::to_string(count - 1));
+  }
+  DeviceHandle device = 0;
+  if (auto ok = driver_->check(driver_->device_get(&device, ordinal), "cuDeviceGet"); !ok)
+    return ok;
+  char name[256] = {};
+  if (auto ok = driver_->check(driver_->device_get_name(name, sizeof name - 1, device),
+                               "cuDeviceGetName");
+      !ok)
+    return ok;
+  properties_.name = name;
+  properties_.ordinal = ordinal;
+  if (auto ok = driver_->check(driver_->device_total_mem(&properties_.memory_bytes, device),
+                               "cuDeviceTotalMem");
+      !ok)
+    return ok;
+
+  int integrated = 0, map_host = 0, managed = 0, concurrent = 0;
+  const std::pair<Attribute, int*> wanted[] = {
+      {Attribute::kComputeCapabilityMajor, &properties_.major},
+      {Attribute::kComputeCapabilityMinor, &properties_.minor},
+      {Attribute::kMultiprocessorCount, &properties_.multiprocessors},
+      {Attribute::kWarpSize, &properties_.warp_size},
+      {Attribute::kMaxThreadsPerBlock, &properties_.max_threads_per_block},
+      {Attribute::kMaxSharedMemoryPerBlock, &properties_.max_shared_bytes_per_block},
+      {Attribute::kClockRateKhz, &properties_.clock_khz},
+      {Attribute::kL2CacheSize, &properties_.l2_bytes},
+      {Attribute::kIntegrated, &integrated},
+      {Attribute::kCanMapHostMemory, &map_host},
+      {Attribute::kTextureAlignment, &properties_.texture_alignment},
+      {Attribute::kTexturePitchAlignment, &properties_.texture_pitch_alignment},
+      {Attribute::kMaxTexture2dLinearWidth, &properties_.max_texture_width},
+      {Attribute::kMaxTexture2dLinearHeight, &properties_.max_texture_height},
+      {Attribute::kMaxTexture2dLinearPitch, &properties_.max_texture_pitch_bytes},
+  };
+  for (const auto& [attribute, value] : wanted) {
+    if (auto ok = driver_->check(driver_->device_get_attribute(value, attribute, device),
+                                 "cuDeviceGetAttribute");
+        !ok)
+      return ok;
+  }
+  // Younger than the oldest driver; where it does not know them, the answer is no.
+  static_cast<void>(driver_->device_get_attribute(&managed, Attribute::kManagedMemory, device));
+  static_cast<void>(
+      driver_->device_get_attribute(&concurrent, Attribute::kConcurrentManagedAccess, device));
+  properties_.integrated = integrated != 0;
+  properties_.can_map_host_memory = map_host != 0;
+  properties_.managed_memory = managed != 0;
+  properties_.concurrent_managed_access = concurrent != 0;
+  if (properties_.warp_size != kWarpSize) {
+    return fail(ErrorCode::kUnsupported,
+                properties_.name + " has warps of " + std::to_string(properties_.warp_size) +
+                    " threads; the kernels are made for " + std::to_string(kWarpSize));
+  }
+  return {};
+}
+
+Result<void> Device::load_image(const std::string& wanted) {
+  const auto images = images_for(embedded_images(), properties_.major, properties_.minor, wanted);
+  if (!images) return tl::make_unexpected(images.error());
+  for (const DeviceImage& image : *images) {
+    const Status status = driver_->module_load_data(&module_, image.data);
+    if (status == kSuccess) {
+      image_ = image.name;
+      return {};
+    }
+    module_ = nullptr;
+    passed_over_ += "; " + driver_->error(status, "image " + image.name + " not used").message;
+  }
+  return fail(ErrorCode::kUnsupported,
+              properties_.name + ": the driver loads none of the device images" + passed_over_);
+}
+
+std::string Device::description() const {
+  return properties_.name + " (" + std::to_string(properties_.major) + "." +
+         std::to_string(properties_.minor) + ", image " + image_ + passed_over_ + ")";
+}
+
+Result<void> Device::make_current() const {
+  return driver_->check(driver_->context_set_current(context_), "cuCtxSetCurrent");
+}
+
+Result<Kernel> Device::kernel(const char* name) const {
+  Kernel kernel{nullptr, name};
+  const Status status = driver_->module_get_function(&kernel.function, module_, name);
+  if (status != kSuccess) {
+    return tl::make_unexpected(
+        driver_->error(status, std::string("kernel ") + name + " of image " + image_));
+  }
+  return kernel;
+}
+
+}  // namespace patternd::cuda

@@ -1,0 +1,80 @@
+#include "cuda/device_image.h"
+
+#include <algorithm>
+
+#include "cuda/embedded_images.h"
+
+namespace patternd::cuda {
+namespace {
+
+ImageKind kind_of(PatterndImageKind kind) {
+  switch (kind) {
+    case PATTERND_IMAGE_cubin:
+      return ImageKind::kNative;
+    case PATTERND_IMAGE_ptx:
+      return ImageKind::kPtx;
+    case PATTERND_IMAGE_universal:
+      break;
+  }
+  return ImageKind::kUniversal;
+}
+
+// Tegra's GPUs: K1, TX1 and Nano, TX2, Xavier, Orin, Thor. Machine code is not exchanged between
+// them and the discrete GPUs of the same major number.
+bool is_tegra(int architecture) {
+  constexpr int kTegra[] = {32, 53, 62, 72, 87, 101, 110};
+  return std::find(std::begin(kTegra), std::end(kTegra), architecture) != std::end(kTegra);
+}
+
+bool suits(const DeviceImage& image, int architecture) {
+  switch (image.kind) {
+    case ImageKind::kNative:
+      if (image.architecture == architecture) return true;
+      return image.architecture / 10 == architecture / 10 && image.architecture < architecture &&
+             !is_tegra(image.architecture) && !is_tegra(architecture);
+    case ImageKind::kPtx:
+    case ImageKind::kUniversal:
+      return image.architecture <= architecture;
+  }
+  return false;
+}
+
+std::string names_of(const std::vector<DeviceImage>& images) {
+  std::string names;
+  for (const DeviceImage& image : images) names += (names.empty() ? "" : ", ") + image.name;
+  return names.empty() ? "none" : names;
+}
+
+}  // namespace
+
+std::vector<DeviceImage> embedded_images() {
+  std::vector<DeviceImage> images;
+  for (const PatterndImageRow* row = patternd_image_rows; row->name != nullptr; ++row) {
+    images.push_back({row->name, kind_of(row->kind), row->architecture, row->begin,
+                      static_cast<std::size_t>(row->end - row->begin)});
+  }
+  return images;
+}
+
+Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& images, int major,
+                                            int minor, const std::string& wanted) {
+  const int architecture = 10 * major + minor;
+  std::vector<DeviceImage> found;
+  for (const DeviceImage& image : images) {
+    if (wanted != "auto" && image.name != wanted) continue;
+    if (suits(image, architecture)) found.push_back(image);
+  }
+  if (found.empty()) {
+    const std::string gpu = std::to_string(major) + "." + std::to_string(minor);
+    return fail(ErrorCode::kInvalidArgument, "compute.image: " + wanted +
+                                                 " has nothing for this GPU (compute capability " +
+                                                 gpu + "); this build has " + names_of(images));
+  }
+  std::stable_sort(found.begin(), found.end(), [](const DeviceImage& a, const DeviceImage& b) {
+    if (a.kind != b.kind) return a.kind < b.kind;
+    return a.architecture > b.architecture;
+  });
+  return found;
+}
+
+}  // namespace patternd::cuda

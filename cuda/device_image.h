@@ -1,0 +1,40 @@
+// The device images embedded in this binary, and which of them suit a GPU.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "pipeline/result.h"
+
+namespace patternd::cuda {
+
+enum class ImageKind {
+  kNative,     // machine code for one architecture
+  kPtx,        // the newest architecture's PTX: for GPUs younger than the toolkit
+  kUniversal,  // PTX ISA 4.1 for sm_30: for every GPU since Kepler
+};
+
+struct DeviceImage {
+  std::string name;  // "sm_90", "compute_120", "universal"
+  ImageKind kind = ImageKind::kUniversal;
+  int architecture = 30;       // 10 · major + minor
+  const void* data = nullptr;  // a cubin, or PTX that ends in a zero byte
+  std::size_t size_bytes = 0;
+};
+
+// All of this binary's, in the order of architectures, the universal one last. Empty where none
+// could be compiled.
+[[nodiscard]] std::vector<DeviceImage> embedded_images();
+
+// Those of `images` that a GPU of compute capability major.minor can run, best first: native code
+// of its own architecture, then of an older one of the same major number (Tegra's and the others'
+// are not exchanged), PTX no newer than the GPU, the universal image. `wanted` is compute.image:
+// "auto", or a name; asked for by name, that image alone. Fails with kInvalidArgument naming what
+// there is where nothing suits.
+//   images_for(embedded_images(), 9, 0, "auto")  ->  sm_90, universal
+[[nodiscard]] Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& images,
+                                                          int major, int minor,
+                                                          const std::string& wanted);
+
+}  // namespace patternd::cuda

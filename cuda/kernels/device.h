@@ -1,0 +1,206 @@
+// What the kernels need of CUDA's headers, in our own words, so that clang compiles them without a
+// toolkit (universal image) and nvcc with its own (native images). Nothing here depends on a warp's
+// size being anything but the hardware's.
+#pragma once
+
+#include "cuda/kernels/parameters.h"
+
+#if defined(__clang__)
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __shared__ __attribute__((shared))
+#define __launch_bounds__(threads) __attribute__((launch_bounds(threads)))
+#endif
+#define PATTERND_KERNEL extern "C" __global__ void
+#define PATTERND_DEVICE static __device__ inline
+
+#if !defined(__CUDA_ARCH__)
+#define PATTERND_ARCH 0
+#else
+#define PATTERND_ARCH __CUDA_ARCH__
+#endif
+
+namespace patternd::cuda {
+
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i64 = long long;
+
+// ---- Where a thread stands ----------------------------------------------------------------------
+#if defined(__clang__)
+PATTERND_DEVICE int thread_x() { return __nvvm_read_ptx_sreg_tid_x(); }
+PATTERND_DEVICE int thread_y() { return __nvvm_read_ptx_sreg_tid_y(); }
+PATTERND_DEVICE int block_x() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+PATTERND_DEVICE int block_y() { return __nvvm_read_ptx_sreg_ctaid_y(); }
+PATTERND_DEVICE int block_z() { return __nvvm_read_ptx_sreg_ctaid_z(); }
+PATTERND_DEVICE int threads_x() { return __nvvm_read_ptx_sreg_ntid_x(); }
+PATTERND_DEVICE int threads_y() { return __nvvm_read_ptx_sreg_ntid_y(); }
+PATTERND_DEVICE int blocks_x() { return __nvvm_read_ptx_sreg_nctaid_x(); }
+#else
+PATTERND_DEVICE int thread_x() { return static_cast<int>(threadIdx.x); }
+PATTERND_DEVICE int thread_y() { return static_cast<int>(threadIdx.y); }
+PATTERND_DEVICE int block_x() { return static_cast<int>(blockIdx.x); }
+PATTERND_DEVICE int block_y() { return static_cast<int>(blockIdx.y); }
+PATTERND_DEVICE int block_z() { return static_cast<int>(blockIdx.z); }
+PATTERND_DEVICE int threads_x() { return static_cast<int>(blockDim.x); }
+PATTERND_DEVICE int threads_y() { return static_cast<int>(blockDim.y); }
+PATTERND_DEVICE int blocks_x() { return static_cast<int>(gridDim.x); }
+#endif
+PATTERND_DEVICE void block_barrier() { __syncthreads(); }
+
+// ---- Memory -------------------------------------------------------------------------------------
+// A parameter's 64-bit address as a pointer to global memory (so that the compiler emits ld.global,
+// not the slower generic form).
+template <class T>
+PATTERND_DEVICE T* global(u64 address) {
+#if defined(__clang__)
+  using Global = T __attribute__((address_space(1)));
+  return (T*)reinterpret_cast<Global*>(static_cast<__SIZE_TYPE__>(address));
+#else
+  return static_cast<T*>(__cvta_global_to_generic(static_cast<size_t>(address)));
+#endif
+}
+
+struct alignas(16) Float4 {
+  float x, y, z, w;
+};
+struct alignas(8) UShort4 {
+  u16 x, y, z, w;
+};
+
+// Reads through the read-only path where the architecture has one.
+PATTERND_DEVICE Float4 load_float4(const Float4* address) {
+#if PATTERND_ARCH >= 350 && !defined(__clang__)
+  const float4 value = __ldg(reinterpret_cast<const float4*>(address));
+  return {value.x, value.y, value.z, value.w};
+#else
+  return *address;
+#endif
+}
+
+// ---- Warps --------------------------------------------------------------------------------------
+// The `_sync` forms from sm_70 on, where threads of a warp no longer run in step by themselves; all
+// lanes of the warp must take part.
+PATTERND_DEVICE int shuffle_down(int value, int lanes) {
+#if defined(__clang__)
+  return __nvvm_shfl_down_i32(value, lanes, 0x1f);
+#else
+  return __shfl_down_sync(0xffffffffU, value, static_cast<unsigned>(lanes));
+#endif
+}
+PATTERND_DEVICE int shuffle_xor(int value, int mask) {
+#if defined(__clang__)
+  return __nvvm_shfl_bfly_i32(value, mask, 0x1f);
+#else
+  return __shfl_xor_sync(0xffffffffU, value, mask);
+#endif
+}
+PATTERND_DEVICE int shuffle_from(int value, int lane) {
+#if defined(__clang__)
+  return __nvvm_shfl_idx_i32(value, lane, 0x1f);
+#else
+  return __shfl_sync(0xffffffffU, value, lane);
+#endif
+}
+PATTERND_DEVICE float shuffle_xor(float value, int mask) {
+  union {
+    float f;
+    int i;
+  } bits{value};
+  bits.i = shuffle_xor(bits.i, mask);
+  return bits.f;
+}
+PATTERND_DEVICE i64 shuffle_xor(i64 value, int mask) {
+  const int low = shuffle_xor(static_cast<int>(value), mask);
+  const int high = shuffle_xor(static_cast<int>(value >> 32), mask);
+  return static_cast<i64>((static_cast<u64>(static_cast<u32>(high)) << 32) | static_cast<u32>(low));
+}
+PATTERND_DEVICE double shuffle_xor(double value, int mask) {
+  union {
+    double f;
+    i64 i;
+  } bits{value};
+  bits.i = shuffle_xor(bits.i, mask);
+  return bits.f;
+}
+// The sum over the warp, in every lane; always in the same order.
+template <class T>
+PATTERND_DEVICE T warp_sum(T value) {
+  for (int mask = kWarpSize / 2; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
+  return value;
+}
+
+// ---- Arithmetic ---------------------------------------------------------------------------------
+// Contraction is off in every image; where a fused multiply-add is meant, it is written.
+#if defined(__clang__)
+PATTERND_DEVICE float fused(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
+PATTERND_DEVICE double fused(double a, double b, double c) { return __nvvm_fma_rn_d(a, b, c); }
+PATTERND_DEVICE double root(double value) { return __nvvm_sqrt_rn_d(value); }
+PATTERND_DEVICE float root(float value) { return __nvvm_sqrt_rn_f(value); }
+#else
+PATTERND_DEVICE float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+PATTERND_DEVICE double fused(double a, double b, double c) { return __fma_rn(a, b, c); }
+PATTERND_DEVICE double root(double value) { return __dsqrt_rn(value); }
+PATTERND_DEVICE float root(float value) { return __fsqrt_rn(value); }
+#endif
+PATTERND_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
+PATTERND_DEVICE int maximum(int a, int b) { return a > b ? a : b; }
+// Largest integer not above the value.
+PATTERND_DEVICE int floor_to_int(float value) {
+  int result;
+  asm("cvt.rmi.s32.f32 %0, %1;" : "=r"(result) : "f"(value));
+  return result;
+}
+PATTERND_DEVICE int floor_to_int(double value) {
+  int result;
+  asm("cvt.rmi.s32.f64 %0, %1;" : "=r"(result) : "d"(value));
+  return result;
+}
+
+PATTERND_DEVICE u32 atomic_add(u32* address, u32 value) {
+  u32 old;
+  asm volatile("atom.global.add.u32 %0, [%1], %2;"
+               : "=r"(old)
+#if defined(__clang__) && !defined(__LP64__)
+               : "r"(address), "r"(value)
+#else
+               : "l"(address), "r"(value)
+#endif
+               : "memory");
+  return old;
+}
+
+// ---- Textures -----------------------------------------------------------------------------------
+// The four texels around a corner between texels, as the hardware orders them: w z over x y, i.e.
+// (left, bottom), (right, bottom), (right, top), (left, top). `x`, `y` are in texels; the centre of
+// texel (0, 0) is (0.5, 0.5).
+struct Gathered {
+  float left_bottom, right_bottom, right_top, left_top;
+};
+template <int kChannel>
+PATTERND_DEVICE Gathered gather(u64 texture, float x, float y) {
+  Gathered g;
+  if (kChannel == 0) {
+    asm("tld4.r.2d.v4.f32.f32 {%0, %1, %2, %3}, [%4, {%5, %6}];"
+        : "=f"(g.left_bottom), "=f"(g.right_bottom), "=f"(g.right_top), "=f"(g.left_top)
+        : "l"(texture), "f"(x), "f"(y));
+  } else {
+    asm("tld4.g.2d.v4.f32.f32 {%0, %1, %2, %3}, [%4, {%5, %6}];"
+        : "=f"(g.left_bottom), "=f"(g.right_bottom), "=f"(g.right_top), "=f"(g.left_top)
+        : "l"(texture), "f"(x), "f"(y));
+  }
+  return g;
+}
+// One filtered (or, by the texture's mode, nearest) value of the first channel.
+PATTERND_DEVICE float fetch(u64 texture, float x, float y) {
+  float r;
+  [[maybe_unused]] float g, b, a;
+  asm("tex.2d.v4.f32.f32 {%0, %1, %2, %3}, [%4, {%5, %6}];"
+      : "=f"(r), "=f"(g), "=f"(b), "=f"(a)
+      : "l"(texture), "f"(x), "f"(y));
+  return r;
+}
+
+}  // namespace patternd::cuda

@@ -1,0 +1,3 @@
+// Every kernel of the service in one translation unit: one image, one module, one load.
+#include "cuda/kernels/pyramid.cu"
+#include "cuda/kernels/rectify.cu"

@@ -1,0 +1,82 @@
+// Work in order on a GPU: streams, events, kernel launches, and a frame's launches recorded as a
+// graph. Everything here only enqueues, except where it says that it waits.
+#pragma once
+
+#include <memory>
+
+#include "cuda/device.h"
+
+namespace patternd::cuda {
+
+// A point in a stream, with its time.
+class Event {
+ public:
+  [[nodiscard]] static Result<Event> create(const std::shared_ptr<const Device>& device);
+  [[nodiscard]] EventHandle get() const { return event_.get(); }
+  // Waits until the stream has passed it.
+  [[nodiscard]] Result<void> wait() const;
+  // Nanoseconds from `start` to this one; both must have passed.
+  [[nodiscard]] Result<std::int64_t> ns_since(const Event& start) const;
+
+ private:
+  std::shared_ptr<const Device> device_;
+  Owner<EventHandle> event_;
+};
+
+// Blocks and threads of a launch.
+struct Shape {
+  unsigned grid_x = 1, grid_y = 1, grid_z = 1;
+  unsigned block_x = 1, block_y = 1;
+};
+
+class Stream {
+ public:
+  [[nodiscard]] static Result<Stream> create(const std::shared_ptr<const Device>& device);
+
+  [[nodiscard]] StreamHandle get() const { return stream_.get(); }
+  [[nodiscard]] const std::shared_ptr<const Device>& device() const { return device_; }
+
+  // Enqueues a kernel with its one parameter struct. With PATTERND_CUDA_SYNC=1 in the environment
+  // each launch is waited for, so that an error names its kernel.
+  template <class Parameters>
+  [[nodiscard]] Result<void> launch(const Kernel& kernel, const Shape& shape,
+                                    Parameters parameters) const {
+    void* arguments[] = {&parameters};
+    return launch_raw(kernel, shape, arguments);
+  }
+  [[nodiscard]] Result<void> record(const Event& event) const;
+  [[nodiscard]] Result<void> fill(DevicePointer to, unsigned char value, std::size_t bytes) const;
+  // Waits until everything enqueued so far is done.
+  [[nodiscard]] Result<void> wait() const;
+
+ private:
+  friend class Graph;
+  [[nodiscard]] Result<void> launch_raw(const Kernel& kernel, const Shape& shape,
+                                        void** arguments) const;
+  std::shared_ptr<const Device> device_;
+  Owner<StreamHandle> stream_;
+  bool capturing_ = false;
+  bool synchronous_ = false;
+};
+
+// Launches recorded once and replayed as one.
+//   auto graph = Graph::record(stream, [&] { return enqueue_frame(); });   // runs nothing
+//   graph->replay(stream);
+class Graph {
+ public:
+  // Calls `enqueue` with the stream recording. Needs driver.has_graphs().
+  template <class Enqueue>
+  [[nodiscard]] static Result<Graph> record(Stream& stream, Enqueue&& enqueue) {
+    if (auto ok = begin(stream); !ok) return tl::make_unexpected(ok.error());
+    Result<void> enqueued = enqueue();
+    return end(stream, std::move(enqueued));
+  }
+  [[nodiscard]] Result<void> replay(const Stream& stream) const;
+
+ private:
+  [[nodiscard]] static Result<void> begin(Stream& stream);
+  [[nodiscard]] static Result<Graph> end(Stream& stream, Result<void> enqueued);
+  Owner<GraphExecHandle> exec_;
+};
+
+}  // namespace patternd::cuda

@@ -1,0 +1,79 @@
+#include <gmock/gmock.h>
+#include <string_view>
+
+#include "cuda/device_image.h"
+
+namespace patternd::cuda {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<DeviceImage> images() {
+  std::vector<DeviceImage> out;
+  for (int architecture : {72, 75, 80, 86, 87, 90, 110, 120}) {
+    out.push_back({"sm_" + std::to_string(architecture), ImageKind::kNative, architecture, "", 0});
+  }
+  out.push_back({"compute_120", ImageKind::kPtx, 120, "", 0});
+  out.push_back({"universal", ImageKind::kUniversal, 30, "", 0});
+  return out;
+}
+
+std::vector<std::string> names_for(int major, int minor, const std::string& wanted = "auto") {
+  std::vector<std::string> names;
+  const auto found = images_for(images(), major, minor, wanted);
+  if (!found) return {found.error().message};
+  for (const DeviceImage& image : *found) names.push_back(image.name);
+  return names;
+}
+
+TEST(DeviceImage, TakesNativeCodeFirstAndTheUniversalImageLast) {
+  EXPECT_THAT(names_for(9, 0), ElementsAre("sm_90", "universal"));
+}
+
+TEST(DeviceImage, TakesAnOlderArchitectureOfTheSameMajorNumber) {
+  EXPECT_THAT(names_for(8, 9), ElementsAre("sm_86", "sm_80", "universal"));
+}
+
+TEST(DeviceImage, DoesNotExchangeMachineCodeBetweenTegraAndOthers) {
+  EXPECT_THAT(names_for(8, 7), ElementsAre("sm_87", "universal"));
+  EXPECT_THAT(names_for(7, 5), ElementsAre("sm_75", "universal"));
+}
+
+TEST(DeviceImage, ServesTegraK1WithTheUniversalImage) {
+  EXPECT_THAT(names_for(3, 2), ElementsAre("universal"));
+}
+
+TEST(DeviceImage, ServesAFutureGpuWithTheNewestPtx) {
+  EXPECT_THAT(names_for(13, 0), ElementsAre("compute_120", "universal"));
+}
+
+TEST(DeviceImage, TakesTheOneAskedForAlone) {
+  EXPECT_THAT(names_for(9, 0, "universal"), ElementsAre("universal"));
+}
+
+TEST(DeviceImage, NamesWhatThereIsWhereNothingSuits) {
+  EXPECT_THAT(names_for(9, 0, "sm_75"),
+              ElementsAre("compute.image: sm_75 has nothing for this GPU (compute capability 9.0); "
+                          "this build has sm_72, sm_75, sm_80, sm_86, sm_87, sm_90, sm_110, "
+                          "sm_120, compute_120, universal"));
+}
+
+TEST(DeviceImage, EmbedsWholeImages) {
+  for (const DeviceImage& image : embedded_images()) {
+    SCOPED_TRACE(image.name);
+    ASSERT_GT(image.size_bytes, 1000U);
+    const auto* bytes = static_cast<const char*>(image.data);
+    EXPECT_EQ(bytes[image.size_bytes], '\0');
+    if (image.kind == ImageKind::kNative) {
+      EXPECT_EQ(std::string_view(bytes, 4),
+                "\x7f"
+                "ELF");
+    } else {
+      EXPECT_THAT(std::string(bytes, image.size_bytes), HasSubstr(".version"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace patternd::cuda

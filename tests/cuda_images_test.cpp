@@ -1,0 +1,120 @@
+// The compiled device images, as far as they can be checked without a GPU.
+#include <cstdio>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+namespace {
+
+std::string read(const std::string& name) {
+  std::ifstream file(std::string(PATTERND_IMAGE_DIR) + "/" + name);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The universal image as text: 64 bits are embedded on 64-bit machines, the other is built beside
+// it.
+std::string universal(int bits) {
+  const std::string embedded = read("universal.universal");
+  const std::string size = ".address_size " + std::to_string(bits);
+  if (embedded.find(size) != std::string::npos) return embedded;
+  return read("universal" + std::to_string(bits) + ".ptx");
+}
+
+// Kernel name -> bytes of its parameter struct.
+std::map<std::string, int> kernels_of(const std::string& ptx) {
+  std::map<std::string, int> kernels;
+  const std::regex entry(
+      R"(\.entry\s+(\w+)\s*\(\s*\.param\s+\.align\s+8\s+\.b8\s+\w+\[(\d+)\]\s*\))");
+  for (std::sregex_iterator i(ptx.begin(), ptx.end(), entry), end; i != end; ++i)
+    kernels[(*i)[1]] = std::stoi((*i)[2]);
+  return kernels;
+}
+
+std::string newest_ptx() {
+  for (int architecture : {120, 110, 100, 90, 89, 87, 86, 80, 75}) {
+    const std::string text = read("compute_" + std::to_string(architecture) + ".ptx");
+    if (!text.empty()) return text;
+  }
+  return "";
+}
+
+// ptxas -v on an image: what it prints, or nothing where it cannot run.
+std::string assemble(const std::string& image, const std::string& architecture) {
+  const std::string command = std::string(PATTERND_PTXAS) + " -v -arch=" + architecture +
+                              " -o /dev/null " + PATTERND_IMAGE_DIR + "/" + image + " 2>&1";
+  std::FILE* pipe = popen(command.c_str(), "r");
+  std::string text;
+  char buffer[512];
+  while (pipe != nullptr && std::fgets(buffer, sizeof buffer, pipe) != nullptr) text += buffer;
+  if (pipe == nullptr || pclose(pipe) != 0) ADD_FAILURE() << command << '\n' << text;
+  return text;
+}
+
+// No spills, and a block of 256 threads finds its registers on every GPU since Kepler.
+void expect_lean(const std::string& report) {
+  const std::regex spills(R"((\d+) bytes spill stores, (\d+) bytes spill loads)");
+  for (std::sregex_iterator i(report.begin(), report.end(), spills), end; i != end; ++i) {
+    EXPECT_EQ((*i)[1], "0") << report;
+    EXPECT_EQ((*i)[2], "0") << report;
+  }
+  const std::regex registers(R"(Used (\d+) registers)");
+  int kernels = 0;
+  for (std::sregex_iterator i(report.begin(), report.end(), registers), end; i != end; ++i) {
+    EXPECT_LE(std::stoi((*i)[1]), 255) << report;
+    ++kernels;
+  }
+  EXPECT_GT(kernels, 0) << report;
+}
+
+class UniversalImage : public ::testing::TestWithParam<int> {};
+
+TEST_P(UniversalImage, IsPtx41ForSm30OfItsAddressSize) {
+  const std::string text = universal(GetParam());
+  if (text.empty()) GTEST_SKIP() << "clang with the NVPTX back end is not here";
+  EXPECT_NE(text.find(".version 4.1\n"), std::string::npos);
+  EXPECT_NE(text.find(".target sm_30\n"), std::string::npos);
+  EXPECT_NE(text.find(".address_size " + std::to_string(GetParam()) + "\n"), std::string::npos);
+  // Nothing of it may need a library to be linked on the device.
+  EXPECT_EQ(text.find(".extern"), std::string::npos);
+}
+INSTANTIATE_TEST_SUITE_P(Bits, UniversalImage, ::testing::Values(32, 64));
+
+TEST(DeviceImages, HaveTheSameKernelsAndParametersIn32And64Bits) {
+  const auto narrow = kernels_of(universal(32));
+  const auto wide = kernels_of(universal(64));
+  if (wide.empty()) GTEST_SKIP() << "clang with the NVPTX back end is not here";
+  EXPECT_EQ(narrow, wide);
+}
+
+TEST(DeviceImages, HaveTheSameKernelsAndParametersFromBothCompilers) {
+  const auto native = kernels_of(newest_ptx());
+  const auto wide = kernels_of(universal(64));
+  if (wide.empty() || native.empty()) GTEST_SKIP() << "nvcc or clang is not here";
+  EXPECT_EQ(native, wide);
+}
+
+TEST(DeviceImages, SpillNoRegistersInNativeCode) {
+  if (std::string(PATTERND_PTXAS).empty() || newest_ptx().empty())
+    GTEST_SKIP() << "ptxas is not here";
+  for (int architecture : {120, 110, 100, 90, 89, 87, 86, 80, 75}) {
+    const std::string number = std::to_string(architecture);
+    if (read("compute_" + number + ".ptx").empty()) continue;
+    expect_lean(assemble("compute_" + number + ".ptx", "sm_" + number));
+  }
+}
+
+TEST(DeviceImages, AssembleFromTheUniversalOneWithoutSpills) {
+  if (std::string(PATTERND_PTXAS).empty() || universal(64).empty())
+    GTEST_SKIP() << "ptxas or clang is not here";
+  const std::string name =
+      read("universal.universal") == universal(64) ? "universal.universal" : "universal64.ptx";
+  expect_lean(assemble(name, "sm_75"));
+}
+
+}  // namespace

@@ -1,0 +1,214 @@
+// A libcuda.so.1 for tests: device memory is the host's, kernels do nothing, every call is counted,
+// and the nth call of any function can be made to fail. Steered through functions of its own.
+#include <cstdlib>
+#include <cstring>
+
+#include "cuda/driver_api.h"
+
+using namespace patternd::cuda;
+
+namespace {
+
+int calls = 0;
+int failing_call = 0;  // counting from 1; 0: none
+Status failure = 999;
+int major_capability = 9;
+bool on_all_later = false;
+
+Status count() {
+  ++calls;
+  if (failing_call == 0) return kSuccess;
+  return calls == failing_call || (on_all_later && calls > failing_call) ? failure : kSuccess;
+}
+
+template <class Handle>
+Handle some_handle() {
+  return reinterpret_cast<Handle>(std::uintptr_t{64});
+}
+
+template <class Pointer>
+Status allocate(Pointer* pointer, std::size_t bytes) {
+  const Status status = count();
+  // Never read before written: a fixed pattern.
+  void* memory =
+      status == kSuccess ? std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096) : nullptr;
+  if (memory != nullptr) {
+    std::memset(memory, 0, bytes);
+    *pointer = reinterpret_cast<Pointer>(memory);
+  }
+  return status;
+}
+
+int attribute_value(Attribute attribute) {
+  switch (attribute) {
+    case Attribute::kComputeCapabilityMajor:
+      return major_capability;
+    case Attribute::kWarpSize:
+      return 32;
+    case Attribute::kMultiprocessorCount:
+      return 2;
+    case Attribute::kTextureAlignment:
+      return 512;
+    case Attribute::kTexturePitchAlignment:
+      return 32;
+    case Attribute::kMaxTexture2dLinearWidth:
+    case Attribute::kMaxTexture2dLinearHeight:
+      return 65000;
+    case Attribute::kMaxTexture2dLinearPitch:
+      return 1048544;
+    case Attribute::kCanMapHostMemory:
+    case Attribute::kManagedMemory:
+      return 1;
+    case Attribute::kMaxThreadsPerBlock:
+      return 1024;
+    case Attribute::kMaxSharedMemoryPerBlock:
+      return 49152;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+#define FAKE extern "C" __attribute__((visibility("default")))
+
+FAKE void fake_reset(int fail_at, Status status, bool all_later) {
+  calls = 0;
+  failing_call = fail_at;
+  failure = status;
+  on_all_later = all_later;
+}
+FAKE int fake_calls() { return calls; }
+FAKE void fake_set_capability(int major) { major_capability = major; }
+
+FAKE Status cuInit(unsigned) { return count(); }
+FAKE Status cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return count();
+}
+FAKE Status cuGetErrorName(Status, const char** name) {
+  *name = "CUDA_ERROR_MADE_BY_THE_TEST";
+  return kSuccess;
+}
+FAKE Status cuDeviceGetCount(int* number) {
+  *number = 1;
+  return count();
+}
+FAKE Status cuDeviceGet(DeviceHandle* device, int ordinal) {
+  *device = ordinal;
+  return count();
+}
+FAKE Status cuDeviceGetName(char* name, int length, DeviceHandle) {
+  std::strncpy(name, "Fake GPU", static_cast<std::size_t>(length));
+  return count();
+}
+FAKE Status cuDeviceGetAttribute(int* value, Attribute attribute, DeviceHandle) {
+  *value = attribute_value(attribute);
+  return count();
+}
+FAKE Status cuDeviceTotalMem_v2(std::size_t* bytes, DeviceHandle) {
+  *bytes = std::size_t{1} << 30;
+  return count();
+}
+FAKE Status cuCtxCreate_v2(ContextHandle* context, unsigned, DeviceHandle) {
+  const Status status = count();
+  if (status == kSuccess) *context = some_handle<ContextHandle>();
+  return status;
+}
+FAKE Status cuCtxDestroy_v2(ContextHandle) { return count(); }
+FAKE Status cuCtxSetCurrent(ContextHandle) { return count(); }
+FAKE Status cuModuleLoadData(ModuleHandle* module, const void*) {
+  const Status status = count();
+  if (status == kSuccess) *module = some_handle<ModuleHandle>();
+  return status;
+}
+FAKE Status cuModuleUnload(ModuleHandle) { return count(); }
+FAKE Status cuModuleGetFunction(FunctionHandle* function, ModuleHandle, const char*) {
+  *function = some_handle<FunctionHandle>();
+  return count();
+}
+FAKE Status cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
+  return allocate(pointer, bytes);
+}
+FAKE Status cuMemFree_v2(DevicePointer pointer) {
+  std::free(reinterpret_cast<void*>(pointer));
+  return count();
+}
+FAKE Status cuMemAllocManaged(DevicePointer* pointer, std::size_t bytes, unsigned) {
+  return allocate(pointer, bytes);
+}
+FAKE Status cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned) {
+  return allocate(pointer, bytes);
+}
+FAKE Status cuMemFreeHost(void* pointer) {
+  std::free(pointer);
+  return count();
+}
+FAKE Status cuMemHostGetDevicePointer_v2(DevicePointer* device, void* host, unsigned) {
+  *device = reinterpret_cast<DevicePointer>(host);
+  return count();
+}
+FAKE Status cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, std::size_t bytes,
+                                 StreamHandle) {
+  const Status status = count();
+  if (status == kSuccess) std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return status;
+}
+FAKE Status cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, std::size_t bytes, StreamHandle) {
+  const Status status = count();
+  if (status == kSuccess) std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  return status;
+}
+FAKE Status cuMemcpy2DAsync_v2(const Copy2d* copy, StreamHandle) {
+  const Status status = count();
+  if (status != kSuccess) return status;
+  const auto* from = copy->src_type == MemoryType::kHost
+                         ? static_cast<const char*>(copy->src_host)
+                         : reinterpret_cast<const char*>(copy->src_device);
+  auto* to = copy->dst_type == MemoryType::kHost ? static_cast<char*>(copy->dst_host)
+                                                 : reinterpret_cast<char*>(copy->dst_device);
+  for (std::size_t y = 0; y < copy->height; ++y)
+    std::memcpy(to + y * copy->dst_pitch, from + y * copy->src_pitch, copy->width_bytes);
+  return kSuccess;
+}
+FAKE Status cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t bytes,
+                            StreamHandle) {
+  const Status status = count();
+  if (status == kSuccess) std::memset(reinterpret_cast<void*>(to), value, bytes);
+  return status;
+}
+FAKE Status cuStreamCreate(StreamHandle* stream, unsigned) {
+  const Status status = count();
+  if (status == kSuccess) *stream = some_handle<StreamHandle>();
+  return status;
+}
+FAKE Status cuStreamDestroy_v2(StreamHandle) { return count(); }
+FAKE Status cuStreamSynchronize(StreamHandle) { return count(); }
+FAKE Status cuStreamWaitEvent(StreamHandle, EventHandle, unsigned) { return count(); }
+FAKE Status cuStreamAttachMemAsync(StreamHandle, DevicePointer, std::size_t, unsigned) {
+  return count();
+}
+FAKE Status cuEventCreate(EventHandle* event, unsigned) {
+  const Status status = count();
+  if (status == kSuccess) *event = some_handle<EventHandle>();
+  return status;
+}
+FAKE Status cuEventDestroy_v2(EventHandle) { return count(); }
+FAKE Status cuEventRecord(EventHandle, StreamHandle) { return count(); }
+FAKE Status cuEventSynchronize(EventHandle) { return count(); }
+FAKE Status cuEventElapsedTime(float* ms, EventHandle, EventHandle) {
+  *ms = 0.001F;
+  return count();
+}
+FAKE Status cuLaunchKernel(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned,
+                           unsigned, unsigned, StreamHandle, void**, void**) {
+  return count();
+}
+FAKE Status cuTexObjectCreate(TextureHandle* texture, const ResourceDesc*, const TextureDesc*,
+                              const void*) {
+  *texture = 7;
+  return count();
+}
+#ifndef PATTERND_FAKE_LACKS_A_FUNCTION
+FAKE Status cuTexObjectDestroy(TextureHandle) { return count(); }
+#endif

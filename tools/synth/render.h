@@ -1,18 +1,17 @@
 // Scene -> picture, without bias.
 #pragma once
 
+#include <cstddef>
 #include <memory>
-#include <vector>
+#include <optional>
 
 #include "pipeline/image.h"
 #include "pipeline/result.h"
 #include "pipeline/thread_pool.h"
 #include "tools/synth/scene.h"
+#include "tools/synth/view.h"
 
 namespace patternd::synth {
-
-// Sub-samples along each side of a pixel.
-inline constexpr int kCellsPerSide = 4;
 
 // Renders the frames of one scene. What stays the same (the camera's map, the background) is
 // computed once.
@@ -36,6 +35,8 @@ class SceneRenderer {
   ~SceneRenderer();
 
   [[nodiscard]] const Scene& scene() const;
+  // The camera's map.
+  [[nodiscard]] const View& view() const;
   // Frame `frame` (0 or more) in the scene's format.
   [[nodiscard]] Result<Image> render(int frame) const;
   // The same before noise and rounding, kGrayF32 in grey levels of 8 bit.

@@ -56,6 +56,11 @@ Result<void> check_light_and_noise(const Scene& scene) {
 
 }  // namespace
 
+double ScenePattern::value(double u, double v) const {
+  return photo->value(left + (u + 0.5) * photo_px_per_px - 0.5,
+                      top + (v + 0.5) * photo_px_per_px - 0.5);
+}
+
 SplinePicture::Sample ScenePattern::sample(double u, double v) const {
   auto result = photo->sample(left + (u + 0.5) * photo_px_per_px - 0.5,
                               top + (v + 0.5) * photo_px_per_px - 0.5);

@@ -33,7 +33,8 @@ struct ScenePattern {
   // The reference point: the centre.
   [[nodiscard]] double ref_x() const { return (width - 1) / 2.0; }
   [[nodiscard]] double ref_y() const { return (height - 1) / 2.0; }
-  // Grey level and its derivatives along the pattern's pixels.
+  // Grey level, and with its derivatives along the pattern's pixels.
+  [[nodiscard]] double value(double u, double v) const;
   [[nodiscard]] SplinePicture::Sample sample(double u, double v) const;
 };
 

@@ -2,12 +2,13 @@
 // it to the table, and name its file in tools/CMakeLists.txt.
 #pragma once
 
-#include <array>
-
 #include "tools/patternctl/command.h"
+#include "tools/patternctl/command_synth.h"
 
 namespace patternd::tools {
 
-inline constexpr std::array<AddCommand, 0> kCommands = {};
+inline constexpr AddCommand kCommands[] = {
+    add_synth,
+};
 
 }  // namespace patternd::tools

@@ -29,6 +29,8 @@ struct ProcessorConfig {
   std::optional<CameraModel> calibration;
   std::vector<PatternSearch> patterns;
   std::optional<BlobParams> blobs;
+  std::shared_ptr<const Image>
+      dark_frame;   // for blobs.reference dark: luma, as the camera gives it
   int threads = 0;  // 0: as many as the process may use
 };
 

@@ -67,6 +67,7 @@ struct Strip {
   std::vector<std::uint64_t> bits;    // statistics alone: the first row, and two that alternate
   std::vector<std::uint32_t> labels;  // likewise
   std::vector<std::uint16_t> run_memory;
+  std::vector<std::uint32_t> sums_memory;
   std::vector<components::Join> joins;
   std::vector<std::uint64_t> row_copy;    // a row with the tail that vector code may read
   std::vector<std::uint32_t> row_labels;  // final labels of a row's runs
@@ -279,11 +280,17 @@ void ComponentLabeller::State::allocate_scratch(Strip& strip) {
   const auto w = static_cast<std::size_t>(region.width);
   const std::size_t runs = static_cast<std::size_t>(most_runs(region.width, params.mode)) + 1;
   const bool similarity = params.mode == Mode::kSimilarity;
-  strip.run_memory.resize(3 * runs);
+  const std::size_t slots = runs + components::kRunTail;
+  strip.run_memory.resize(4 * slots);
+  strip.sums_memory.resize(4 * slots);
   strip.joins.resize(similarity ? 3 * runs : runs);
   strip.runs.start = strip.run_memory.data();
-  strip.runs.end = strip.runs.start + runs;
-  strip.runs.first_upper = strip.runs.end + runs;
+  strip.runs.end = strip.runs.start + slots;
+  strip.runs.first_upper = strip.runs.end + slots;
+  strip.runs.fresh_start = strip.runs.first_upper + slots;
+  strip.runs.length = strip.sums_memory.data();
+  strip.runs.sides = strip.runs.length + slots;
+  strip.runs.sums = strip.runs.sides + slots;
   strip.runs.joins = strip.joins.data();
   // Three rows and, as the last, one of zeros that stands above the picture.
   strip.bits.resize(4 * row_words(region.width));
@@ -481,7 +488,7 @@ void ComponentLabeller::State::find_by_propagation(const ImageView& image) {
 
 // Statistics from the propagated labels, a pixel at a time.
 void ComponentLabeller::State::add_pixels(const ImageView& image) {
-  for (std::int64_t i = 1; i <= count; ++i) geometry[static_cast<std::size_t>(i)].area = 0;
+  std::fill_n(geometry.data() + 1, count, Geometry{});
   for (int y = 0; y < region.height; ++y) {
     const auto* labels = propagated.row<std::int32_t>(y);
     if (params.mode == Mode::kSimilarity) strips[0].similarity.load(image, y);
@@ -497,7 +504,10 @@ void ComponentLabeller::State::add_pixels(const ImageView& image) {
                                                                    : image.row<std::uint8_t>(y)[x];
       const std::uint64_t wide_x = ux;
       const std::uint64_t wide_y = uy;
-      const Geometry pixel = {2 * wide_x, wide_y, 1, ux, ux, uy, uy};
+      const Geometry pixel = {2 * wide_x, wide_y,
+                              1,          static_cast<std::uint16_t>(65535 - x),
+                              ux,         static_cast<std::uint16_t>(65535 - y),
+                              uy};
       const Intensity grey = {value, value, ux, uy};
       const Moments second = {wide_x * wide_x, wide_y * wide_y, wide_x * wide_y};
       const bool first = geometry[label].area == 0;
@@ -579,12 +589,12 @@ Blob ComponentLabeller::State::blob(std::int64_t label) const {
   b.area_px = g.area;
   b.x_px = region.x + static_cast<double>(g.sum_2x) / (2 * area);
   b.y_px = region.y + static_cast<double>(g.sum_y) / area;
-  b.left = region.x + g.left;
-  b.top = region.y + g.top;
-  b.width = g.right - g.left + 1;
-  b.height = g.bottom - g.top + 1;
+  b.left = region.x + g.left();
+  b.top = region.y + g.top();
+  b.width = g.right - g.left() + 1;
+  b.height = g.bottom - g.top() + 1;
   b.touches_border =
-      g.left == 0 || g.top == 0 || g.right == region.width - 1 || g.bottom == region.height - 1;
+      g.left() == 0 || g.top() == 0 || g.right == region.width - 1 || g.bottom == region.height - 1;
   if (options.intensity) {
     const Intensity& i = intensity[at];
     b.mean = static_cast<double>(i.sum) / area;

@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-// Vectors of unknown length gain nothing here over NEON, and could not be sized at compile time.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "pipeline/components_rows.cpp"
 #include <hwy/foreach_target.h>
@@ -364,59 +362,96 @@ HWY_NOINLINE void raise_peak(const T* row, std::size_t first, std::size_t last, 
   intensity.peak_y = static_cast<std::uint16_t>(y);
 }
 
-template <bool kIntensity, bool kMoments, class T>
-void label_runs_as(const RowRuns& runs, int y, const T* HWY_RESTRICT row,
-                   const std::uint32_t* HWY_RESTRICT upper_labels,
-                   std::uint32_t* HWY_RESTRICT labels, Forest& forest) {
+// Labels: inherited from the first run above, else the next new one. Without a branch, which noise
+// would mispredict: the slot behind the last label is made ready whether this run needs it or not.
+HWY_INLINE void give_labels(const RowRuns& runs, const std::uint32_t* HWY_RESTRICT upper_labels,
+                            std::uint32_t* HWY_RESTRICT labels, Forest& forest) {
   std::uint32_t* const HWY_RESTRICT parent = forest.parent;
+  const std::uint16_t* const HWY_RESTRICT first_upper = runs.first_upper;
+  const std::uint16_t* const HWY_RESTRICT start = runs.start;
+  std::uint16_t* HWY_RESTRICT fresh_start = runs.fresh_start;
   std::uint32_t next = forest.next;
-  const auto uy = static_cast<std::uint64_t>(y);
-  const auto row_y = static_cast<std::uint16_t>(y);
   labels[0] = 0;
   for (std::size_t i = 0; i < runs.count; ++i) {
-    const std::uint64_t first = runs.start[i];
-    const std::uint64_t last = runs.end[i];
-    // The slot behind the last label is made ready whether this run needs it or not: a branch would
-    // be mispredicted.
+    const std::uint32_t inherited = parent[upper_labels[first_upper[i]]];
+    const std::uint32_t is_new = (inherited - 1) >> 31;  // labels are below 2^31
     parent[next] = next;
-    forest.geometry[next] = {0, 0, 0, runs.start[i], 0, row_y, 0};
-    if (kIntensity) forest.intensity[next] = {0, 0, runs.start[i], row_y};
-    if (kMoments) forest.moments[next] = {0, 0, 0};
-    const std::uint32_t inherited = parent[upper_labels[runs.first_upper[i]]];
-    const std::uint32_t label = inherited != 0 ? inherited : next;
-    next += inherited == 0 ? 1 : 0;
-    labels[i + 1] = label;
-
-    const std::uint64_t length = last - first + 1;
-    const std::uint64_t sum_2x = (first + last) * length;
-    Geometry& geometry = forest.geometry[label];
-    geometry.sum_2x += sum_2x;
-    geometry.sum_y += uy * length;
-    geometry.area += static_cast<std::uint32_t>(length);
-    if (runs.start[i] < geometry.left) geometry.left = runs.start[i];
-    if (runs.end[i] > geometry.right) geometry.right = runs.end[i];
-    geometry.bottom = row_y;
-    if (kMoments) {
-      Moments& moments = forest.moments[label];
-      moments.xx += forest.squares[last + 1] - forest.squares[first];
-      moments.yy += uy * uy * length;
-      moments.xy += uy * (sum_2x / 2);
-    }
-    if (kIntensity) {
-      Intensity& intensity = forest.intensity[label];
-      const auto measured =
-          measure(row + first, static_cast<std::size_t>(length), static_cast<T>(intensity.peak));
-      intensity.sum += measured.sum;
-      if (HWY_UNLIKELY(measured.exceeds))
-        raise_peak(row, static_cast<std::size_t>(first), static_cast<std::size_t>(last), y,
-                   intensity);
-    }
+    *fresh_start = start[i];
+    labels[i + 1] = inherited + (next & (0 - is_new));
+    next += is_new;
+    fresh_start += is_new;
   }
   forest.next = next;
-  for (std::size_t i = 0; i < runs.join_count; ++i) {
-    std::uint32_t& label = labels[runs.joins[i].run];
-    const std::uint32_t other = upper_labels[runs.joins[i].upper];
-    if (label != other) label = unite(parent, label, other);
+}
+
+// What every run adds to its component, for many runs at once.
+HWY_INLINE void sum_runs(const RowRuns& runs, int y) {
+  const hn::CappedTag<std::uint32_t, kRunTail> d;
+  const hn::Rebind<std::uint16_t, decltype(d)> d16;
+  const auto one = hn::Set(d, 1);
+  const auto row_y = hn::Set(d, static_cast<std::uint32_t>(y));
+  const auto low_half = hn::Set(d, 0xFFFF);
+  for (std::size_t i = 0; i < runs.count; i += hn::MaxLanes(d)) {
+    const auto first = hn::PromoteTo(d, hn::LoadU(d16, runs.start + i));
+    const auto last = hn::PromoteTo(d, hn::LoadU(d16, runs.end + i));
+    const auto length = hn::Add(hn::Sub(last, first), one);
+    hn::StoreInterleaved2(hn::Mul(hn::Add(first, last), length), hn::Mul(length, row_y), d,
+                          runs.sums + 2 * i);
+    hn::StoreU(length, d, runs.length + i);
+    hn::StoreU(hn::Or(hn::ShiftLeft<16>(last), hn::Xor(first, low_half)), d, runs.sides + i);
+  }
+}
+
+// The greater of each side of the box.
+HWY_INLINE void widen_box(Geometry& geometry, std::uint64_t sides) {
+#if HWY_TARGET == HWY_SCALAR
+  std::uint16_t other[4];
+  std::memcpy(other, &sides, sizeof other);
+  std::uint16_t* const box = &geometry.left_from_end;
+  for (int i = 0; i < 4; ++i) box[i] = box[i] < other[i] ? other[i] : box[i];
+#else
+  const hn::FixedTag<std::uint16_t, 4> d;
+  const hn::FixedTag<std::uint64_t, 1> d64;
+  hn::StoreU(hn::Max(hn::LoadU(d, &geometry.left_from_end), hn::BitCast(d, hn::Set(d64, sides))), d,
+             &geometry.left_from_end);
+#endif
+}
+
+HWY_INLINE void add_geometry(const RowRuns& runs, int y, const std::uint32_t* HWY_RESTRICT labels,
+                             Geometry* HWY_RESTRICT geometry) {
+  const auto row_y = static_cast<std::uint64_t>(y);
+  const std::uint64_t row_sides = row_y << 48 | (65535 - row_y) << 32;
+  for (std::size_t i = 0; i < runs.count; ++i) {
+    Geometry& to = geometry[labels[i + 1]];
+    to.sum_2x += runs.sums[2 * i];
+    to.sum_y += runs.sums[2 * i + 1];
+    to.area += runs.length[i];
+    widen_box(to, row_sides | runs.sides[i]);
+  }
+}
+
+HWY_INLINE void add_moments(const RowRuns& runs, int y, const std::uint32_t* HWY_RESTRICT labels,
+                            const std::uint64_t* HWY_RESTRICT squares,
+                            Moments* HWY_RESTRICT moments) {
+  const auto row_y = static_cast<std::uint64_t>(y);
+  for (std::size_t i = 0; i < runs.count; ++i) {
+    Moments& to = moments[labels[i + 1]];
+    to.xx += squares[runs.end[i] + 1] - squares[runs.start[i]];
+    to.yy += row_y * runs.sums[2 * i + 1];
+    to.xy += row_y * (runs.sums[2 * i] / 2);
+  }
+}
+
+template <class T>
+HWY_INLINE void add_intensity(const RowRuns& runs, int y, const T* HWY_RESTRICT row,
+                              const std::uint32_t* HWY_RESTRICT labels,
+                              Intensity* HWY_RESTRICT intensity) {
+  for (std::size_t i = 0; i < runs.count; ++i) {
+    Intensity& to = intensity[labels[i + 1]];
+    const std::size_t first = runs.start[i];
+    const auto measured = measure(row + first, runs.length[i], static_cast<T>(to.peak));
+    to.sum += measured.sum;
+    if (HWY_UNLIKELY(measured.exceeds)) raise_peak(row, first, runs.end[i], y, to);
   }
 }
 
@@ -424,16 +459,26 @@ template <class T>
 HWY_INLINE void label_runs_with(const RowRuns& runs, int y, const T* row,
                                 const std::uint32_t* upper_labels, std::uint32_t* labels,
                                 Forest& forest) {
-  const bool intensity = forest.intensity != nullptr;
-  const bool moments = forest.moments != nullptr;
-  if (intensity && moments)
-    label_runs_as<true, true>(runs, y, row, upper_labels, labels, forest);
-  else if (intensity)
-    label_runs_as<true, false>(runs, y, row, upper_labels, labels, forest);
-  else if (moments)
-    label_runs_as<false, true>(runs, y, row, upper_labels, labels, forest);
-  else
-    label_runs_as<false, false>(runs, y, row, upper_labels, labels, forest);
+  const std::uint32_t old_end = forest.next;
+  give_labels(runs, upper_labels, labels, forest);
+  const std::size_t fresh = forest.next - old_end;
+  std::memset(forest.geometry + old_end, 0, fresh * sizeof(Geometry));
+  sum_runs(runs, y);
+  add_geometry(runs, y, labels, forest.geometry);
+  if (forest.moments != nullptr) {
+    std::memset(forest.moments + old_end, 0, fresh * sizeof(Moments));
+    add_moments(runs, y, labels, forest.squares, forest.moments);
+  }
+  if (forest.intensity != nullptr) {
+    for (std::size_t i = 0; i < fresh; ++i)
+      forest.intensity[old_end + i] = {0, 0, runs.fresh_start[i], static_cast<std::uint16_t>(y)};
+    add_intensity(runs, y, row, labels, forest.intensity);
+  }
+  for (std::size_t i = 0; i < runs.join_count; ++i) {
+    std::uint32_t& label = labels[runs.joins[i].run];
+    const std::uint32_t other = upper_labels[runs.joins[i].upper];
+    if (label != other) label = unite(forest.parent, label, other);
+  }
 }
 
 void LabelRuns8(const RowRuns& runs, int y, const std::uint8_t* row,

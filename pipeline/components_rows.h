@@ -25,7 +25,11 @@ struct Join {
   std::uint16_t upper;
 };
 
-// The runs of one row, left to right. Memory for `width` runs and 3·width joins at most.
+// Elements behind the last run that the loops may read and write.
+inline constexpr std::size_t kRunTail = 16;
+
+// The runs of one row, left to right. Memory for `width` runs (and kRunTail) and 3·width joins at
+// most.
 struct RowRuns {
   std::uint16_t* start = nullptr;
   std::uint16_t* end = nullptr;          // the last pixel, inclusive
@@ -33,6 +37,11 @@ struct RowRuns {
   Join* joins = nullptr;                 // all other touches
   std::size_t count = 0;
   std::size_t join_count = 0;
+  // Scratch of label_runs.
+  std::uint16_t* fresh_start = nullptr;  // where the runs with a new label start
+  std::uint32_t* length = nullptr;
+  std::uint32_t* sides = nullptr;  // left_from_end and right of Geometry
+  std::uint32_t* sums = nullptr;   // pairs: twice the sum of x, the sum of y
 };
 
 // Labels while they are provisional: a forest in which a parent is never larger than its child, so

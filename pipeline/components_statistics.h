@@ -11,11 +11,19 @@
 namespace patternd::components {
 
 // Bounds for pictures of 32767×32767: area < 2^30, sum_2x and sum_y < 2^46, the moments < 2^60.
+// All zeros is the empty component: the sides of the bounding box are kept so that each is a
+// maximum.
 struct Geometry {
   std::uint64_t sum_2x;  // twice the sum of x: that of a run, (first + last)·length, is whole
   std::uint64_t sum_y;
-  std::uint32_t area;
-  std::uint16_t left, right, top, bottom;  // inclusive
+  std::uint64_t area;
+  std::uint16_t left_from_end;  // 65535 − left
+  std::uint16_t right;          // inclusive
+  std::uint16_t top_from_end;   // 65535 − top
+  std::uint16_t bottom;         // inclusive
+
+  [[nodiscard]] int left() const { return 65535 - left_from_end; }
+  [[nodiscard]] int top() const { return 65535 - top_from_end; }
 };
 
 struct Intensity {
@@ -31,9 +39,9 @@ inline void merge(Geometry& into, const Geometry& from) {
   into.sum_2x += from.sum_2x;
   into.sum_y += from.sum_y;
   into.area += from.area;
-  into.left = std::min(into.left, from.left);
+  into.left_from_end = std::max(into.left_from_end, from.left_from_end);
   into.right = std::max(into.right, from.right);
-  into.top = std::min(into.top, from.top);
+  into.top_from_end = std::max(into.top_from_end, from.top_from_end);
   into.bottom = std::max(into.bottom, from.bottom);
 }
 

@@ -20,6 +20,7 @@ struct Pattern {
   double ref_y = 0;
   int levels = 0;             // pyramid levels above level 0 that a search starts at
   double angle_step_deg = 1;  // at that level: moves the farthest unmasked pixel by about one pixel
+  bool round = false;         // looks the same at every angle: searched at one, its angle unknown
   double contrast = 0;        // standard deviation of the unmasked pixels, grey levels of 8 bit
   std::string calibration;    // the calibration file it was taught with, or empty
 };
@@ -33,7 +34,8 @@ struct TeachOptions {
 
 // Teaches from a picture (the rectangle already cut out) and a mask (empty: none) of the same size.
 // Refuses with the reason: sides under 8 or over 4096 pixels, fewer than 64 unmasked pixels,
-// contrast under 2 grey levels, no structure that tells angle or place apart.
+// contrast under 2 grey levels, structure in one direction only (its place along a stripe cannot be
+// told). What looks the same at every angle (a disc) is taught as `round`.
 [[nodiscard]] Result<Pattern> teach_pattern(const std::string& name, const ImageView& picture,
                                             const ImageView& mask, const TeachOptions& options);
 

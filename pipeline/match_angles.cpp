@@ -1,0 +1,145 @@
+#include "pipeline/match_angles.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace patternd {
+namespace {
+
+struct Point {
+  double x = 0;
+  double y = 0;
+};
+
+// A convex polygon of at most eight corners: what two rectangles can have in common.
+struct Polygon {
+  std::array<Point, 16> corners;
+  std::size_t count = 0;
+  void add(Point p) {
+    if (count < corners.size()) corners[count++] = p;
+  }
+};
+
+Polygon corners_of(const TurnedRectangle& r) {
+  const double c = std::cos(r.angle_deg * kDegToRad);
+  const double s = std::sin(r.angle_deg * kDegToRad);
+  Polygon out;
+  for (const auto& [sx, sy] : {std::array{-0.5, -0.5}, std::array{0.5, -0.5}, std::array{0.5, 0.5},
+                               std::array{-0.5, 0.5}}) {
+    const double x = sx * r.width;
+    const double y = sy * r.height;
+    out.add({r.center_x + c * x - s * y, r.center_y + s * x + c * y});
+  }
+  return out;
+}
+
+double side(const Point& a, const Point& b, const Point& p) {
+  return (b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x);
+}
+
+// The part of a polygon on the inner side of the line a→b (Sutherland and Hodgman, 1974).
+Polygon clipped(const Polygon& polygon, const Point& a, const Point& b) {
+  Polygon out;
+  for (std::size_t i = 0; i < polygon.count; ++i) {
+    const Point& p = polygon.corners[i];
+    const Point& q = polygon.corners[(i + 1) % polygon.count];
+    const double at_p = side(a, b, p);
+    const double at_q = side(a, b, q);
+    if (at_p >= 0) out.add(p);
+    if ((at_p > 0 && at_q < 0) || (at_p < 0 && at_q > 0)) {
+      const double t = at_p / (at_p - at_q);
+      out.add({p.x + t * (q.x - p.x), p.y + t * (q.y - p.y)});
+    }
+  }
+  return out;
+}
+
+double area_of(const Polygon& polygon) {
+  double twice = 0;
+  for (std::size_t i = 0; i < polygon.count; ++i) {
+    const Point& p = polygon.corners[i];
+    const Point& q = polygon.corners[(i + 1) % polygon.count];
+    twice += p.x * q.y - q.x * p.y;
+  }
+  return std::abs(twice) / 2;
+}
+
+}  // namespace
+
+double wrap_deg(double angle_deg, double period_deg) {
+  const double wrapped =
+      angle_deg - period_deg * std::floor((angle_deg + period_deg / 2) / period_deg);
+  // Rounding can reach the upper end, which belongs to the lower one.
+  return wrapped >= period_deg / 2 ? wrapped - period_deg : wrapped;
+}
+
+double AngleRanges::distance(double angle_deg) const {
+  return std::abs(wrap_deg(nearest(angle_deg) - angle_deg, period_deg));
+}
+
+double AngleRanges::nearest(double angle_deg) const {
+  const double angle = wrap_deg(angle_deg, period_deg);
+  double best = angle;
+  double best_distance = std::numeric_limits<double>::infinity();
+  for (const Range& range : ranges) {
+    for (double turn : {0.0, period_deg}) {
+      if (angle + turn >= range.low && angle + turn <= range.high) return angle;
+    }
+    for (double end : {range.low, range.high}) {
+      const double distance = std::abs(wrap_deg(angle - end, period_deg));
+      if (distance < best_distance) {
+        best_distance = distance;
+        best = wrap_deg(end, period_deg);
+      }
+    }
+  }
+  return best;
+}
+
+AngleRanges normalise_angles(const std::vector<Range>& ranges, int symmetry) {
+  AngleRanges out;
+  out.period_deg = 360.0 / symmetry;
+  const double half = out.period_deg / 2;
+  std::vector<Range> folded;
+  for (const Range& range : ranges) {
+    const double low = wrap_deg(range.low, out.period_deg);
+    folded.push_back({low, low + (range.high - range.low)});
+    if (range.high - range.low >= out.period_deg) folded.assign(1, {-half, half});
+    if (range.high - range.low >= out.period_deg) break;
+  }
+  if (folded.empty()) folded.push_back({-half, half});
+  std::sort(folded.begin(), folded.end(),
+            [](const Range& a, const Range& b) { return a.low < b.low; });
+  for (const Range& range : folded) {
+    if (!out.ranges.empty() && range.low <= out.ranges.back().high)
+      out.ranges.back().high = std::max(out.ranges.back().high, range.high);
+    else
+      out.ranges.push_back(range);
+  }
+  // The last range may pass the end of the circle and swallow ranges at its beginning.
+  while (out.ranges.size() > 1 &&
+         out.ranges.back().high - out.period_deg >= out.ranges.front().low) {
+    out.ranges.back().high =
+        std::max(out.ranges.back().high, out.ranges.front().high + out.period_deg);
+    out.ranges.erase(out.ranges.begin());
+  }
+  if (out.ranges.size() == 1 && out.ranges[0].high - out.ranges[0].low >= out.period_deg)
+    out.ranges[0] = {-half, half};
+  return out;
+}
+
+double overlap_of(const TurnedRectangle& a, const TurnedRectangle& b) {
+  const double smaller = std::min(a.width * a.height, b.width * b.height);
+  if (!(smaller > 0)) return 0;
+  const double reach = (std::hypot(a.width, a.height) + std::hypot(b.width, b.height)) / 2;
+  if (std::hypot(a.center_x - b.center_x, a.center_y - b.center_y) >= reach) return 0;
+  Polygon common = corners_of(a);
+  const Polygon frame = corners_of(b);
+  for (std::size_t i = 0; i < frame.count && common.count > 0; ++i)
+    common = clipped(common, frame.corners[i], frame.corners[(i + 1) % frame.count]);
+  return std::min(1.0, area_of(common) / smaller);
+}
+
+}  // namespace patternd

@@ -1,0 +1,483 @@
+#include "pipeline/matcher.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "pipeline/matcher_plan.h"
+#include "pipeline/pyramid.h"
+
+namespace patternd {
+namespace {
+
+// Candidates that go on from the coarsest level: generous beside the matches wanted.
+std::size_t most_coarse(const SearchParams& params) {
+  return static_cast<std::size_t>(std::clamp(10 * params.max_matches, 200, 4000));
+}
+// Candidates that one item of a thread's work traces.
+constexpr std::size_t kCandidatesPerItem = 4;
+// Losers remembered for the runners-up of a pattern.
+constexpr std::size_t kMostLosers = 512;
+
+bool better_candidate(const Candidate& a, const Candidate& b) {
+  if (a.score != b.score) return a.score > b.score;
+  if (a.y != b.y) return a.y < b.y;
+  if (a.x != b.x) return a.x < b.x;
+  return a.angle_deg < b.angle_deg;
+}
+
+// A pattern's search: its plan, and what a frame fills in.
+struct PatternState {
+  PatternPlan plan;
+  std::optional<CoarseSearch> coarse;
+  std::size_t coarse_image = 0;
+  std::vector<PlanePeak> peaks;
+  std::vector<Candidate> candidates;
+  std::vector<Candidate> losers;
+  std::vector<Refinement> refinements;
+  std::vector<Match> found;
+};
+
+struct CoarseSlot {
+  int level = 0;
+  CoarseImage image;
+};
+
+struct ThreadScratch {
+  TraceScratch trace;
+  std::vector<CoarseSearch::Scratch> coarse;  // one a pattern
+};
+
+struct Task {
+  std::size_t pattern = 0;
+  std::size_t item = 0;
+};
+
+// Pixels valid where all four under them are.
+Image halved_mask(const ImageView& mask) {
+  auto out = Image::create(mask.width / 2, mask.height / 2, PixelFormat::kGray8);
+  if (!out) return Image();
+  for (int y = 0; y < out->height(); ++y) {
+    const auto* top = mask.row<std::uint8_t>(2 * y);
+    const auto* bottom = mask.row<std::uint8_t>(2 * y + 1);
+    for (int x = 0; x < out->width(); ++x) {
+      const bool all =
+          top[2 * x] != 0 && top[2 * x + 1] != 0 && bottom[2 * x] != 0 && bottom[2 * x + 1] != 0;
+      out->row<std::uint8_t>(y)[x] = all ? 255 : 0;
+    }
+  }
+  return std::move(*out);
+}
+
+bool all_set(const ImageView& mask) {
+  for (int y = 0; y < mask.height; ++y) {
+    const auto* row = mask.row<std::uint8_t>(y);
+    if (std::find(row, row + mask.width, std::uint8_t{0}) != row + mask.width) return false;
+  }
+  return true;
+}
+
+TurnedRectangle rectangle_of(const PatternPlan& plan, const Candidate& c) {
+  const ImageView picture = plan.search.pattern->picture.view();
+  return {c.x, c.y, picture.width * c.scale, picture.height * c.scale, c.angle_deg};
+}
+
+// Whether two candidates are one find: within a pixel of this level, an angle step and a scale
+// step.
+bool same_pose(const PatternPlan& plan, const TraceStep& step, const Candidate& a,
+               const Candidate& b) {
+  const double pixel = static_cast<double>(1 << step.level.image_level);
+  if (std::abs(a.x - b.x) > pixel || std::abs(a.y - b.y) > pixel) return false;
+  if (step.level.angle_step_deg > 0 &&
+      std::abs(wrap_deg(a.angle_deg - b.angle_deg, plan.angles.period_deg)) >
+          step.level.angle_step_deg)
+    return false;
+  return !(step.level.scale_step > 0 && std::abs(a.scale / b.scale - 1) > step.level.scale_step);
+}
+
+void remember_loser(PatternState& state, const Candidate& loser) {
+  if (state.losers.size() < state.losers.capacity()) state.losers.push_back(loser);
+}
+
+// Sorts, drops what is under the level's threshold, came to the same pose as a better one, or is
+// one too many.
+void keep_best(PatternState& state, const TraceStep& step) {
+  auto& all = state.candidates;
+  std::sort(all.begin(), all.end(), better_candidate);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].score < step.threshold || kept == step.most_kept) {
+      remember_loser(state, all[i]);
+      continue;
+    }
+    const auto end = all.begin() + static_cast<std::ptrdiff_t>(kept);
+    const bool twin = std::any_of(all.begin(), end, [&](const Candidate& other) {
+      return same_pose(state.plan, step, other, all[i]);
+    });
+    if (!twin) all[kept++] = all[i];
+  }
+  all.resize(kept);
+}
+
+// Puts a pose that left the allowed angles or scales back to the nearest allowed one. Returns
+// whether it had to.
+bool bring_inside(const PatternPlan& plan, Candidate& candidate) {
+  bool moved = false;
+  if (!plan.angles.full() && !plan.angles.contains(candidate.angle_deg)) {
+    candidate.angle_deg = plan.angles.nearest(candidate.angle_deg);
+    moved = true;
+  }
+  const Range& scale = plan.search.params.scale;
+  const double allowed = std::clamp(candidate.scale, scale.low, scale.high);
+  moved = moved || allowed != candidate.scale;
+  candidate.scale = allowed;
+  return moved;
+}
+
+Match match_of(const PatternPlan& plan, int pattern, const Candidate& c, const Refinement& r) {
+  Match out;
+  out.pattern = pattern;
+  const double cosine = std::cos(c.angle_deg * kDegToRad) * c.scale;
+  const double sine = std::sin(c.angle_deg * kDegToRad) * c.scale;
+  out.x_px = c.x - (cosine * plan.center_dx - sine * plan.center_dy);
+  out.y_px = c.y - (sine * plan.center_dx + cosine * plan.center_dy);
+  out.angle_deg = wrap_deg(c.angle_deg, plan.angles.period_deg);
+  out.scale = c.scale;
+  out.score = c.score;
+  out.visible = c.visible;
+  out.inverted = c.inverted;
+  out.x_std_px = r.x_std_px;
+  out.y_std_px = r.y_std_px;
+  out.angle_std_deg = r.angle_std_deg;
+  return out;
+}
+
+bool in_roi(const std::optional<Roi>& roi, const Match& match) {
+  return !roi || (match.x_px >= roi->x && match.x_px <= roi->x + roi->width &&
+                  match.y_px >= roi->y && match.y_px <= roi->y + roi->height);
+}
+
+}  // namespace
+
+struct Matcher::State {
+  MatcherConfig config;
+  ThreadPool* pool = nullptr;
+  Pyramid pyramid;
+  std::vector<Image> valid;  // a level each; empty: all valid
+  std::vector<CoarseSlot> coarse_images;
+  std::vector<PatternState> patterns;
+  std::vector<ThreadScratch> threads;
+  std::vector<Task> tasks;
+
+  template <class Body>
+  void for_each_task(const Body& body) {
+    if (pool == nullptr) {
+      for (const Task& task : tasks) body(task, threads[0]);
+      return;
+    }
+    pool->for_each_with_thread(tasks.size(), [&](std::size_t i, int thread) {
+      body(tasks[i], threads[static_cast<std::size_t>(thread)]);
+    });
+  }
+
+  [[nodiscard]] TraceImage image_at(const PatternPlan& plan, int level, double least_visible,
+                                    double least_contrast) const {
+    TraceImage out;
+    out.image = pyramid.level(level);
+    if (!valid.empty()) out.valid = valid[static_cast<std::size_t>(level)].view();
+    out.least_visible = least_visible;
+    out.least_contrast = least_contrast;
+    out.any_polarity = plan.coarse.any_polarity;
+    return out;
+  }
+
+  void search_coarsest();
+  void suppress_peaks();
+  void trace_down();
+  void refine_all();
+  void refine_one(PatternState& state, std::size_t index, TraceScratch& scratch) const;
+  void choose(PatternState& state, int pattern, std::vector<Match>& matches) const;
+};
+
+void Matcher::State::search_coarsest() {
+  tasks.clear();
+  for (CoarseSlot& slot : coarse_images) slot.image.build(pyramid.level(slot.level));
+  for (std::size_t p = 0; p < patterns.size(); ++p)
+    for (std::size_t g = 0; g < patterns[p].coarse->groups(); ++g) tasks.push_back({p, g});
+  for_each_task([&](const Task& task, ThreadScratch& scratch) {
+    PatternState& state = patterns[task.pattern];
+    state.coarse->search_group(task.item, coarse_images[state.coarse_image].image.rows(),
+                               scratch.coarse[task.pattern]);
+  });
+}
+
+void Matcher::State::suppress_peaks() {
+  for (PatternState& state : patterns) {
+    state.coarse->suppress(state.peaks);
+    state.candidates.clear();
+    state.losers.clear();
+    for (const PlanePeak& peak : state.peaks) {
+      const CoarseFind find = state.coarse->find(peak);
+      Candidate candidate;
+      candidate.x = find.x;
+      candidate.y = find.y;
+      candidate.angle_deg = find.angle_deg;
+      candidate.scale = find.scale;
+      candidate.score = find.score;
+      candidate.inverted = find.inverted;
+      state.candidates.push_back(candidate);
+    }
+  }
+}
+
+void Matcher::State::trace_down() {
+  std::size_t most_steps = 0;
+  for (const PatternState& state : patterns)
+    most_steps = std::max(most_steps, state.plan.steps.size());
+  // The finest level is refined, not traced, except where it is the coarsest too.
+  for (std::size_t s = 0; s < most_steps; ++s) {
+    const auto runs = [&](const PatternState& state) {
+      return s + 1 < state.plan.steps.size() || (s == 0 && state.plan.steps.size() == 1);
+    };
+    tasks.clear();
+    for (std::size_t p = 0; p < patterns.size(); ++p) {
+      if (!runs(patterns[p])) continue;
+      for (std::size_t i = 0; i < patterns[p].candidates.size(); i += kCandidatesPerItem)
+        tasks.push_back({p, i});
+    }
+    for_each_task([&](const Task& task, ThreadScratch& scratch) {
+      PatternState& state = patterns[task.pattern];
+      const TraceStep& step = state.plan.steps[s];
+      const TraceImage image = image_at(state.plan, step.level.image_level, step.least_visible, 0);
+      const std::size_t end = std::min(task.item + kCandidatesPerItem, state.candidates.size());
+      for (std::size_t i = task.item; i < end; ++i)
+        trace_step(step.level, image, scratch.trace, state.candidates[i]);
+    });
+    for (PatternState& state : patterns)
+      if (runs(state)) keep_best(state, state.plan.steps[s]);
+  }
+}
+
+void Matcher::State::refine_one(PatternState& state, std::size_t index,
+                                TraceScratch& scratch) const {
+  const PatternPlan& plan = state.plan;
+  const TraceStep& last = plan.steps.back();
+  Candidate& candidate = state.candidates[index];
+  const TraceImage image = image_at(plan, last.level.image_level, plan.search.params.min_visible,
+                                    plan.search.params.min_contrast);
+  Refinement& refinement = state.refinements[index];
+  refinement = refine(plan.refine, image, scratch, candidate);
+  if (!refinement.converged) {
+    // Too far off for its basin: one more step of search at this level.
+    TraceImage loose = image;
+    loose.least_visible = last.least_visible;
+    trace_step(last.level, loose, scratch, candidate);
+    refinement = refine(plan.refine, image, scratch, candidate);
+  }
+  bring_inside(plan, candidate);
+  const double score = final_score(plan.refine.level, image, scratch, candidate);
+  candidate.score = plan.coarse.any_polarity ? std::abs(score) : score;
+  candidate.inverted = score < 0;
+}
+
+void Matcher::State::refine_all() {
+  tasks.clear();
+  for (std::size_t p = 0; p < patterns.size(); ++p) {
+    patterns[p].refinements.resize(patterns[p].candidates.size());
+    for (std::size_t i = 0; i < patterns[p].candidates.size(); ++i) tasks.push_back({p, i});
+  }
+  for_each_task([&](const Task& task, ThreadScratch& scratch) {
+    refine_one(patterns[task.pattern], task.item, scratch.trace);
+  });
+}
+
+// Takes the best finds that don't overlap a better one, and gives each its runner-up.
+void Matcher::State::choose(PatternState& state, int pattern, std::vector<Match>& matches) const {
+  const PatternPlan& plan = state.plan;
+  const SearchParams& params = plan.search.params;
+  auto& all = state.candidates;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    // Insertion keeps candidates and their refinements side by side.
+    for (std::size_t k = i; k > 0 && better_candidate(all[k], all[k - 1]); --k) {
+      std::swap(all[k], all[k - 1]);
+      std::swap(state.refinements[k], state.refinements[k - 1]);
+    }
+  }
+  const std::size_t first = matches.size();
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Match match = match_of(plan, pattern, all[i], state.refinements[i]);
+    const bool overlaps = std::any_of(
+        all.begin(), all.begin() + static_cast<std::ptrdiff_t>(taken), [&](const Candidate& other) {
+          return overlap_of(rectangle_of(plan, other), rectangle_of(plan, all[i])) >
+                 params.max_overlap;
+        });
+    if (overlaps || all[i].score < params.min_score ||
+        taken == static_cast<std::size_t>(params.max_matches) || !in_roi(params.roi, match)) {
+      remember_loser(state, all[i]);
+      continue;
+    }
+    all[taken++] = all[i];
+    matches.push_back(match);
+  }
+  const TraceStep& top = plan.steps.front();
+  for (std::size_t i = 0; i < taken; ++i) {
+    for (const Candidate& loser : state.losers) {
+      if (loser.score > matches[first + i].runner_up && !same_pose(plan, top, all[i], loser) &&
+          overlap_of(rectangle_of(plan, all[i]), rectangle_of(plan, loser)) > params.max_overlap)
+        matches[first + i].runner_up = loser.score;
+    }
+  }
+}
+
+Matcher::Matcher(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Matcher::Matcher(Matcher&&) noexcept = default;
+Matcher& Matcher::operator=(Matcher&&) noexcept = default;
+Matcher::~Matcher() = default;
+
+namespace {
+
+Result<void> check_config(const MatcherConfig& config) {
+  if (config.width < 1 || config.height < 1 || config.width > kMaxImageSide ||
+      config.height > kMaxImageSide) {
+    return fail(ErrorCode::kInvalidArgument, "searched picture of " + std::to_string(config.width) +
+                                                 "x" + std::to_string(config.height) +
+                                                 "; both must be 1 to " +
+                                                 std::to_string(kMaxImageSide));
+  }
+  if (config.format != PixelFormat::kGray8 && config.format != PixelFormat::kGray16)
+    return fail(ErrorCode::kInvalidArgument, std::string("searched picture is ") +
+                                                 name_of(config.format) +
+                                                 "; gray8 or gray16 is needed");
+  if (config.valid.data != nullptr &&
+      (config.valid.format != PixelFormat::kGray8 || config.valid.width != config.width ||
+       config.valid.height != config.height)) {
+    return fail(ErrorCode::kInvalidArgument,
+                "the valid area must be gray8 and as large as the searched picture");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Matcher> Matcher::create(const MatcherConfig& config, ThreadPool* pool) {
+  if (auto ok = check_config(config); !ok) return tl::make_unexpected(ok.error());
+  auto state = std::make_unique<State>();
+  state->config = config;
+  state->config.valid = {};
+  state->pool = pool;
+  int levels = 0;
+  for (const PatternSearch& search : config.patterns) {
+    auto plan = plan_pattern(search, config);
+    if (!plan) return tl::make_unexpected(plan.error());
+    levels = std::max(levels, plan->top_level);
+    state->patterns.emplace_back();
+    state->patterns.back().plan = std::move(*plan);
+  }
+  auto pyramid = Pyramid::create(config.width, config.height, config.format, levels);
+  if (!pyramid) return tl::make_unexpected(pyramid.error());
+  state->pyramid = std::move(*pyramid);
+  if (config.valid.data != nullptr && !all_set(config.valid)) {
+    auto copy = Image::copy_of(config.valid);
+    if (!copy) return tl::make_unexpected(copy.error());
+    state->valid.push_back(std::move(*copy));
+    for (int l = 1; l <= levels; ++l)
+      state->valid.push_back(halved_mask(state->valid.back().view()));
+  }
+
+  int width = 1;
+  int height = 1;
+  std::size_t most_tasks = 0;
+  for (PatternState& pattern : state->patterns) {
+    PatternPlan& plan = pattern.plan;
+    if (!state->valid.empty())
+      plan.coarse.valid = state->valid[static_cast<std::size_t>(plan.top_level)].view();
+    pattern.coarse.emplace(plan.pyramid, plan.coarse);
+    const std::size_t most = most_coarse(plan.search.params);
+    pattern.peaks.reserve(most);
+    pattern.candidates.reserve(most);
+    pattern.refinements.reserve(most);
+    pattern.losers.reserve(kMostLosers);
+    most_tasks += std::max(pattern.coarse->groups(), most);
+    for (const TraceStep& step : plan.steps) {
+      width = std::max(width, step.level.pattern.width);
+      height = std::max(height, step.level.pattern.height);
+    }
+    plan.pyramid.clear();
+    plan.pyramid.shrink_to_fit();
+  }
+  state->tasks.reserve(most_tasks);
+
+  for (PatternState& pattern : state->patterns) {
+    const int level = pattern.plan.top_level;
+    auto& slots = state->coarse_images;
+    const auto slot = std::find_if(slots.begin(), slots.end(),
+                                   [&](const CoarseSlot& s) { return s.level == level; });
+    pattern.coarse_image = static_cast<std::size_t>(slot - slots.begin());
+    const int margin = pattern.coarse->margin();
+    if (slot == slots.end())
+      slots.push_back({level, CoarseImage(config.width >> level, config.height >> level, margin)});
+    else if (slot->image.margin() < margin)
+      slot->image = CoarseImage(config.width >> level, config.height >> level, margin);
+  }
+  const int threads = pool == nullptr ? 1 : pool->thread_count();
+  for (int t = 0; t < threads; ++t) {
+    ThreadScratch scratch;
+    scratch.trace = TraceScratch(width, height);
+    for (const PatternState& pattern : state->patterns)
+      scratch.coarse.emplace_back(*pattern.coarse);
+    state->threads.push_back(std::move(scratch));
+  }
+  return Matcher(std::move(state));
+}
+
+void Matcher::match(const ImageView& image, std::vector<Match>& matches, StageTimes& times) {
+  matches.clear();
+  {
+    const StageTimer timer(times, Stage::kPyramid);
+    state_->pyramid.build(image, state_->pool);
+  }
+  {
+    const StageTimer timer(times, Stage::kSearch);
+    state_->search_coarsest();
+  }
+  {
+    const StageTimer timer(times, Stage::kNms);
+    state_->suppress_peaks();
+  }
+  {
+    const StageTimer timer(times, Stage::kTrace);
+    state_->trace_down();
+  }
+  const StageTimer timer(times, Stage::kRefine);
+  state_->refine_all();
+  for (std::size_t p = 0; p < state_->patterns.size(); ++p)
+    state_->choose(state_->patterns[p], static_cast<int>(p), matches);
+  std::sort(matches.begin(), matches.end(), [](const Match& a, const Match& b) {
+    if (a.score != b.score) return a.score > b.score;
+    if (a.pattern != b.pattern) return a.pattern < b.pattern;
+    return a.y_px != b.y_px ? a.y_px < b.y_px : a.x_px < b.x_px;
+  });
+}
+
+SearchCost Matcher::cost() const {
+  SearchCost cost;
+  const auto& config = state_->config;
+  cost.memory_bytes = static_cast<std::size_t>(config.width) *
+                      static_cast<std::size_t>(config.height) * bytes_per_pixel(config.format) / 3;
+  for (const CoarseSlot& slot : state_->coarse_images)
+    cost.memory_bytes += slot.image.memory_bytes();
+  for (const PatternState& pattern : state_->patterns) {
+    cost.memory_bytes += pattern.coarse->memory_bytes();
+    cost.operations += pattern.coarse->operations();
+    for (const TraceStep& step : pattern.plan.steps) {
+      const UprightPattern& upright = step.level.pattern;
+      cost.memory_bytes += upright.values.size() * 2 * sizeof(float);
+      cost.operations += pattern.plan.search.params.max_matches * upright.pixels;
+    }
+    cost.memory_bytes += pattern.plan.refine.values.size() * 4 * sizeof(float);
+  }
+  return cost;
+}
+
+}  // namespace patternd

@@ -1,0 +1,214 @@
+#include "pipeline/matcher_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "pipeline/pattern_pyramid.h"
+#include "pipeline/pyramid.h"
+
+namespace patternd {
+namespace {
+
+// Pixels of a turned pattern at the coarsest level: the kernel's integer sums hold that many.
+constexpr int kMostTopPixels = 8000;
+constexpr int kMostPlanes = 20000;
+// Samples of CoarseImage.
+constexpr int kMaxSample8 = 128;
+constexpr int kMaxSample16 = 512;
+// A true match may score this much lower at a level than the pattern's own loss there explains
+// (noise, background at the rim, light).
+constexpr double kThresholdSlack = 0.92;
+
+std::string text(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.6g", value);
+  return buffer;
+}
+
+tl::unexpected<Error> refuse(const PatternSearch& search, const std::string& key,
+                             const std::string& value, const std::string& accepted) {
+  return fail(ErrorCode::kInvalidArgument,
+              "pattern " + search.pattern->name + ": " + key + " is " + value + "; " + accepted);
+}
+
+bool within(double value, double low, double high) { return value >= low && value <= high; }
+
+Result<void> check_params(const PatternSearch& search) {
+  const SearchParams& p = search.params;
+  if (!(p.min_score > 0 && p.min_score <= 1))
+    return refuse(search, "min_score", text(p.min_score), "it must be over 0 and at most 1");
+  if (p.max_matches < 1 || p.max_matches > 1000)
+    return refuse(search, "max_matches", std::to_string(p.max_matches), "it must be 1 to 1000");
+  for (const Range& range : p.angle_deg) {
+    if (!within(range.low, -3600, 3600) || !within(range.high, range.low, 3600)) {
+      return refuse(search, "angle", "[" + text(range.low) + ", " + text(range.high) + "]",
+                    "it must be [low, high] in degrees with low <= high");
+    }
+  }
+  if (!within(p.scale.low, 0.1, 10) || !within(p.scale.high, p.scale.low, 10)) {
+    return refuse(search, "scale", "[" + text(p.scale.low) + ", " + text(p.scale.high) + "]",
+                  "it must be [low, high] with 0.1 <= low <= high <= 10");
+  }
+  if (!within(p.max_overlap, 0, 1))
+    return refuse(search, "max_overlap", text(p.max_overlap), "it must be 0 to 1");
+  if (!(p.min_visible > 0 && p.min_visible <= 1))
+    return refuse(search, "min_visible", text(p.min_visible), "it must be over 0 and at most 1");
+  if (!within(p.min_contrast, 0, 255))
+    return refuse(search, "min_contrast", text(p.min_contrast), "it must be 0 to 255 grey levels");
+  if (p.symmetry < 1 || p.symmetry > 360)
+    return refuse(search, "symmetry", std::to_string(p.symmetry), "it must be 1 to 360");
+  if (p.angle_step_deg && !within(*p.angle_step_deg, 0.01, 60))
+    return refuse(search, "angle_step", text(*p.angle_step_deg), "it must be 0.01 to 60 degrees");
+  if (p.roi && !(within(p.roi->x, -1e6, 1e6) && within(p.roi->y, -1e6, 1e6) &&
+                 within(p.roi->width, 0, 1e6) && within(p.roi->height, 0, 1e6))) {
+    return refuse(search, "roi",
+                  "[" + text(p.roi->x) + ", " + text(p.roi->y) + ", " + text(p.roi->width) + ", " +
+                      text(p.roi->height) + "]",
+                  "it must be [x, y, width, height] in pixels, width and height not negative");
+  }
+  return {};
+}
+
+Result<void> check_size(const PatternSearch& search, const MatcherConfig& config) {
+  const ImageView picture = search.pattern->picture.view();
+  const double scale = search.params.scale.low;
+  if (picture.width * scale <= config.width && picture.height * scale <= config.height) return {};
+  std::string message = "pattern " + search.pattern->name + " is " + std::to_string(picture.width) +
+                        "x" + std::to_string(picture.height) + " pixels";
+  if (scale != 1) message += " (at scale " + text(scale) + " still)";
+  return fail(ErrorCode::kInvalidArgument,
+              message + ", larger than the searched picture, " + std::to_string(config.width) +
+                  "x" + std::to_string(config.height) +
+                  ": it must fit in both directions; teach a smaller part");
+}
+
+// Angles of the coarsest level: each range from end to end in equal steps of at most `step`.
+std::vector<double> sampled_angles(const AngleRanges& angles, double step) {
+  std::vector<double> out;
+  for (const Range& range : angles.ranges) {
+    const double span = range.high - range.low;
+    const int intervals = std::max(0, static_cast<int>(std::ceil(span / step - 1e-9)));
+    const int count = angles.full() ? std::max(intervals, 1) : intervals + 1;
+    for (int i = 0; i < count; ++i)
+      out.push_back(range.low + (intervals > 0 ? span * i / intervals : 0));
+  }
+  return out;
+}
+
+std::vector<double> sampled_scales(const Range& scale, double step) {
+  std::vector<double> out;
+  const double span = std::log(scale.high / scale.low);
+  const int intervals = std::max(0, static_cast<int>(std::ceil(span / std::log1p(step) - 1e-9)));
+  for (int i = 0; i <= intervals; ++i)
+    out.push_back(scale.low * std::exp(intervals > 0 ? span * i / intervals : 0));
+  return out;
+}
+
+// The share of a pattern of w × h pixels that is still seen when `lost` pixels of each axis are
+// not.
+double share_without(double w, double h, double lost) {
+  return std::max(0.0, 1 - lost / w) * std::max(0.0, 1 - lost / h);
+}
+
+const PatternLevel& level_of(const PatternPlan& plan, int level) {
+  return plan.pyramid[static_cast<std::size_t>(
+      std::clamp(level, 0, static_cast<int>(plan.pyramid.size()) - 1))];
+}
+
+void plan_steps(PatternPlan& plan, int size_levels, double step_top_deg, bool with_scale) {
+  const SearchParams& params = plan.search.params;
+  const auto wanted = static_cast<std::size_t>(params.max_matches);
+  for (int l = plan.top_level; l >= std::max(0, size_levels); --l) {
+    const PatternLevel& level = level_of(plan, l - size_levels);
+    TraceStep step;
+    step.level = make_trace_level(level, l);
+    const double turn = one_pixel_turn_deg(level);
+    if (!plan.fixed_angle)
+      step.level.angle_step_deg = l == plan.top_level ? std::min(step_top_deg / 2, turn) : turn;
+    if (with_scale) step.level.scale_step = turn * kDegToRad;
+    const double worst = worst_self_score(plan.pyramid, level.level, turn);
+    step.threshold = params.min_score * kThresholdSlack * (1 + worst) / 2;
+    step.least_visible = params.min_visible * share_without(level.width, level.height, 1.1);
+    step.most_kept = l == plan.top_level ? std::max<std::size_t>(64, 6 * wanted)
+                                         : std::max<std::size_t>(24, 3 * wanted);
+    plan.steps.push_back(std::move(step));
+  }
+}
+
+}  // namespace
+
+Result<PatternPlan> plan_pattern(const PatternSearch& search, const MatcherConfig& config) {
+  if (!search.pattern || search.pattern->picture.empty())
+    return fail(ErrorCode::kInvalidArgument, "a pattern without a picture; teach or load it first");
+  if (auto ok = check_params(search); !ok) return tl::make_unexpected(ok.error());
+  if (auto ok = check_size(search, config); !ok) return tl::make_unexpected(ok.error());
+  const Pattern& pattern = *search.pattern;
+  const SearchParams& params = search.params;
+  const ImageView picture = pattern.picture.view();
+  PatternPlan plan;
+  plan.search = search;
+  plan.center_dx = (picture.width - 1) / 2.0 - pattern.ref_x;
+  plan.center_dy = (picture.height - 1) / 2.0 - pattern.ref_y;
+  plan.angles = normalise_angles(params.angle_deg, params.symmetry);
+  plan.pyramid = make_pattern_pyramid(pattern, deepest_level(picture.width, picture.height));
+
+  const int deepest = static_cast<int>(plan.pyramid.size()) - 1;
+  const int taught = params.levels.value_or(pattern.levels);
+  if (taught < 0 || taught > deepest) {
+    return refuse(search, "levels", std::to_string(taught),
+                  "a pattern of this size has 0 to " + std::to_string(deepest));
+  }
+  // Levels of the picture by which the pattern appears larger or smaller than taught: for the way
+  // down by its middle scale, for the coarsest level by its smallest.
+  const int size_levels =
+      static_cast<int>(std::lround(std::log2(std::sqrt(params.scale.low * params.scale.high))));
+  const int smallest = static_cast<int>(std::floor(std::log2(params.scale.low) + 0.35));
+  plan.top_level = std::clamp(taught + std::min(smallest, size_levels), std::max(0, size_levels),
+                              deepest_level(config.width, config.height));
+  const PatternLevel& top = level_of(plan, plan.top_level - smallest);
+
+  const bool one_angle =
+      plan.angles.ranges.size() == 1 && plan.angles.ranges[0].high - plan.angles.ranges[0].low <= 0;
+  plan.fixed_angle = pattern.round || one_angle;
+  const double step = params.angle_step_deg.value_or(params.levels ? one_pixel_turn_deg(top)
+                                                                   : pattern.angle_step_deg);
+  const bool with_scale = params.scale.high > params.scale.low;
+
+  plan.coarse.level = plan.top_level;
+  plan.coarse.width = config.width >> plan.top_level;
+  plan.coarse.height = config.height >> plan.top_level;
+  plan.coarse.max_sample = config.format == PixelFormat::kGray8 ? kMaxSample8 : kMaxSample16;
+  plan.coarse.angles_deg = pattern.round ? std::vector<double>{plan.angles.nearest(0)}
+                                         : sampled_angles(plan.angles, step);
+  plan.coarse.circular = plan.angles.full() && plan.coarse.angles_deg.size() > 2;
+  plan.coarse.scales = sampled_scales(params.scale, one_pixel_turn_deg(top) * kDegToRad);
+  const double planes = static_cast<double>(plan.coarse.angles_deg.size()) *
+                        static_cast<double>(plan.coarse.scales.size());
+  const double spacing = static_cast<double>(1 << plan.top_level);
+  const double largest = params.scale.high / spacing;
+  if (counting_pixels(plan.pyramid[0]) * largest * largest > kMostTopPixels ||
+      planes > kMostPlanes) {
+    return refuse(search, "levels", std::to_string(taught),
+                  "the coarsest level would hold " +
+                      text(counting_pixels(plan.pyramid[0]) * largest * largest) +
+                      " pattern pixels in " + text(planes) + " turned copies; at most " +
+                      std::to_string(kMostTopPixels) + " and " + std::to_string(kMostPlanes) +
+                      " are searched: use more levels or a larger angle_step");
+  }
+  const double self = worst_self_score(plan.pyramid, top.level, step);
+  plan.coarse.threshold = params.min_score * kThresholdSlack * self;
+  plan.coarse.least_visible =
+      params.min_visible * share_without(top.width * 1.0, top.height * 1.0, 1.6);
+  plan.coarse.any_polarity = params.polarity == Polarity::kAny;
+  plan.coarse.roi = params.roi;
+  plan.coarse.ref_dx = -plan.center_dx;
+  plan.coarse.ref_dy = -plan.center_dy;
+  plan.coarse.peaks_per_plane =
+      static_cast<std::size_t>(std::clamp(4 * params.max_matches, 64, 2000));
+  plan_steps(plan, size_levels, step, with_scale);
+  plan.refine = make_refine_pattern(plan.steps.back().level, !plan.fixed_angle, with_scale);
+  return plan;
+}
+
+}  // namespace patternd

@@ -1,0 +1,41 @@
+// What a matcher works out once for each pattern: levels, steps, thresholds and the memory of its
+// search.
+#pragma once
+
+#include <vector>
+
+#include "pipeline/coarse_search.h"
+#include "pipeline/match_angles.h"
+#include "pipeline/matcher.h"
+#include "pipeline/refine.h"
+#include "pipeline/trace.h"
+
+namespace patternd {
+
+// One level of the way down.
+struct TraceStep {
+  TraceLevel level;
+  double threshold = 0;       // candidates that score less are dropped
+  double least_visible = 0;   // share of pixels
+  std::size_t most_kept = 0;  // the best that go on from here
+};
+
+struct PatternPlan {
+  PatternSearch search;
+  AngleRanges angles;
+  bool fixed_angle = false;
+  int top_level = 0;             // of the picture
+  std::vector<TraceStep> steps;  // from top_level down
+  RefinePattern refine;
+  CoarseConfig coarse;
+  double center_dx = 0;  // from the reference point to the pattern's centre, pattern pixels
+  double center_dy = 0;
+  std::vector<PatternLevel> pyramid;
+};
+
+// Checks the parameters against the pattern and the picture and plans the search; `what` begins the
+// messages. The coarse valid mask is filled in by the matcher.
+[[nodiscard]] Result<PatternPlan> plan_pattern(const PatternSearch& search,
+                                               const MatcherConfig& config);
+
+}  // namespace patternd

@@ -1,0 +1,324 @@
+#include "pipeline/refine.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pipeline/match_angles.h"
+#include "pipeline/refine_kernel.h"
+
+namespace patternd {
+namespace {
+
+constexpr int kMostIterations = 10;
+// Converged when no pixel moves by more than this any more.
+constexpr double kStillPx = 0.002;
+// Farther than this from where it started (in pixels, of its centre or its farthest pixel) it has
+// run away.
+constexpr double kRunawayPx = 3;
+// A mask that would lose more than this share of its pixels with its rim keeps it.
+constexpr double kLeastLeft = 0.6;
+
+using Matrix = std::array<double, kMostRegressors * kMostRegressors>;
+using Vector = std::array<double, kMostRegressors>;
+
+std::size_t cell(int row, int column) {
+  return static_cast<std::size_t>(row * kMostRegressors + column);
+}
+
+// Inverts a symmetric positive definite matrix of order n in place by Cholesky's method; false
+// where it is singular to working precision.
+bool invert(Matrix& m, int n) {
+  // Scaled to a unit diagonal first: the regressors have very different sizes.
+  Vector scale{};
+  for (int i = 0; i < n; ++i) {
+    if (!(m[cell(i, i)] > 0)) return false;
+    scale[static_cast<std::size_t>(i)] = 1 / std::sqrt(m[cell(i, i)]);
+  }
+  Matrix lower{};
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j <= i; ++j) {
+      double sum =
+          m[cell(i, j)] * scale[static_cast<std::size_t>(i)] * scale[static_cast<std::size_t>(j)];
+      for (int k = 0; k < j; ++k) sum -= lower[cell(i, k)] * lower[cell(j, k)];
+      if (i != j) {
+        lower[cell(i, j)] = sum / lower[cell(j, j)];
+      } else {
+        if (!(sum > 1e-9)) return false;
+        lower[cell(i, i)] = std::sqrt(sum);
+      }
+    }
+  }
+  for (int column = 0; column < n; ++column) {
+    Vector x{};
+    for (int i = 0; i < n; ++i) {
+      double sum = i == column ? 1 : 0;
+      for (int k = 0; k < i; ++k) sum -= lower[cell(i, k)] * x[static_cast<std::size_t>(k)];
+      x[static_cast<std::size_t>(i)] = sum / lower[cell(i, i)];
+    }
+    for (int i = n - 1; i >= 0; --i) {
+      double sum = x[static_cast<std::size_t>(i)];
+      for (int k = i + 1; k < n; ++k) sum -= lower[cell(k, i)] * x[static_cast<std::size_t>(k)];
+      x[static_cast<std::size_t>(i)] = sum / lower[cell(i, i)];
+    }
+    for (int i = 0; i < n; ++i)
+      m[cell(i, column)] = x[static_cast<std::size_t>(i)] * scale[static_cast<std::size_t>(i)] *
+                           scale[static_cast<std::size_t>(column)];
+  }
+  return true;
+}
+
+// The regressors of one pixel, in the order of the header.
+Vector regressors_at(const RefinePattern& p, int x, int y) {
+  const auto i = static_cast<std::size_t>(y * p.level.pattern.stride + x);
+  const double qx = static_cast<double>(p.columns[static_cast<std::size_t>(x)]);
+  const double qy = p.first_row + y;
+  const double m = static_cast<double>(p.mask[i]);
+  const double gx = static_cast<double>(p.gradient_x[i]);
+  const double gy = static_cast<double>(p.gradient_y[i]);
+  Vector out{static_cast<double>(p.values[i]), m, m * qx, m * qy, gx, gy, 0, 0};
+  std::size_t next = kNuisances + 2;
+  if (p.with_angle) out[next++] = gy * qx - gx * qy;
+  if (p.with_scale) out[next] = gx * qx + gy * qy;
+  return out;
+}
+
+// Gram matrix over the pixels that `visible` (of the given stride) shows; null: all.
+Matrix gram_of(const RefinePattern& p, const float* visible, std::ptrdiff_t visible_stride) {
+  Matrix gram{};
+  const int n = p.regressors();
+  for (int y = 0; y < p.level.pattern.height; ++y) {
+    for (int x = 0; x < p.level.pattern.width; ++x) {
+      if (p.mask[static_cast<std::size_t>(y * p.level.pattern.stride + x)] == 0.0F) continue;
+      if (visible != nullptr && visible[y * visible_stride + x] == 0.0F) continue;
+      const Vector r = regressors_at(p, x, y);
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j <= i; ++j)
+          gram[cell(i, j)] += r[static_cast<std::size_t>(i)] * r[static_cast<std::size_t>(j)];
+    }
+  }
+  for (int i = 0; i < n; ++i)
+    for (int j = i + 1; j < n; ++j) gram[cell(i, j)] = gram[cell(j, i)];
+  return gram;
+}
+
+RegressorSums sums_complete(const RefinePattern& p, const Patch& patch, float middle) {
+  RegressorSums out;
+  const std::ptrdiff_t stride = p.level.pattern.stride;
+  for (int y = 0; y < p.level.pattern.height; ++y) {
+    const std::ptrdiff_t at = y * stride;
+    RowSums row;
+    sum_regressors({p.mask.data() + at, p.values.data() + at, p.gradient_x.data() + at,
+                    p.gradient_y.data() + at, p.columns.data()},
+                   patch.values + y * patch.stride, middle, stride, row);
+    const double qy = p.first_row + y;
+    const auto d = [](float v) { return static_cast<double>(v); };
+    out.sum += d(row.mask);
+    out.square += d(row.square);
+    out.with_picture[0] += d(row.values);
+    out.with_picture[1] += d(row.mask);
+    out.with_picture[2] += d(row.column);
+    out.with_picture[3] += d(row.mask) * qy;
+    out.with_picture[4] += d(row.gradient_x);
+    out.with_picture[5] += d(row.gradient_y);
+    std::size_t next = kNuisances + 2;
+    if (p.with_angle) out.with_picture[next++] += d(row.gradient_y_x) - d(row.gradient_x) * qy;
+    if (p.with_scale) out.with_picture[next] += d(row.gradient_x_x) + d(row.gradient_y) * qy;
+  }
+  return out;
+}
+
+RegressorSums sums_partly(const RefinePattern& p, const Patch& patch, float middle,
+                          double& pixels) {
+  RegressorSums out;
+  pixels = 0;
+  for (int y = 0; y < p.level.pattern.height; ++y) {
+    for (int x = 0; x < p.level.pattern.width; ++x) {
+      if (p.mask[static_cast<std::size_t>(y * p.level.pattern.stride + x)] == 0.0F ||
+          patch.visible[y * patch.stride + x] == 0.0F)
+        continue;
+      const double w = static_cast<double>(patch.values[y * patch.stride + x] - middle);
+      const Vector r = regressors_at(p, x, y);
+      for (std::size_t i = 0; i < r.size(); ++i) out.with_picture[i] += r[i] * w;
+      out.sum += w;
+      out.square += w * w;
+      pixels += 1;
+    }
+  }
+  return out;
+}
+
+// A regression's outcome: coefficients, the inverse Gram matrix used, and the mean squared
+// residual.
+struct Regression {
+  bool good = false;
+  Vector coefficients{};
+  Matrix inverse{};
+  double residual = 0;
+};
+
+Regression regress(const RefinePattern& p, const TraceImage& image, TraceScratch& scratch,
+                   const Candidate& at) {
+  const Patch patch = scratch.patch(p.level.pattern.width, p.level.pattern.height);
+  const bool complete = sample_candidate(p.level, image, at, 0, patch);
+  const float middle = patch.values[(patch.height / 2) * patch.stride + patch.width / 2];
+  Regression out;
+  double pixels = p.pixels;
+  RegressorSums sums;
+  const int n = p.regressors();
+  if (complete) {
+    sums = sums_complete(p, patch, middle);
+    std::copy(p.inverse_gram.begin(), p.inverse_gram.end(), out.inverse.begin());
+  } else {
+    sums = sums_partly(p, patch, middle, pixels);
+    out.inverse = gram_of(p, patch.visible, patch.stride);
+    if (!invert(out.inverse, n)) return out;
+  }
+  double explained = 0;
+  for (int i = 0; i < n; ++i) {
+    double sum = 0;
+    for (int j = 0; j < n; ++j)
+      sum += out.inverse[cell(i, j)] * sums.with_picture[static_cast<std::size_t>(j)];
+    out.coefficients[static_cast<std::size_t>(i)] = sum;
+    explained += sum * sums.with_picture[static_cast<std::size_t>(i)];
+  }
+  out.residual = std::max(0.0, sums.square - explained) / std::max(1.0, pixels - n);
+  out.good = std::abs(out.coefficients[0]) > 1e-6;
+  return out;
+}
+
+// By how much bilinear sampling lowers the variance of white noise, over the grid's phases: 1 where
+// samples fall on pixels, 4/9 on average where they fall anywhere.
+double noise_gain(const TraceLevel& level, const Candidate& at) {
+  const double c = std::cos(at.angle_deg * kDegToRad) * at.scale;
+  const double s = std::sin(at.angle_deg * kDegToRad) * at.scale;
+  constexpr int kSide = 8;
+  double sum = 0;
+  for (int i = 0; i < kSide * kSide; ++i) {
+    const double qx = level.origin_x + level.spacing * (level.pattern.width * (i % kSide) / kSide);
+    const double qy = level.origin_y + level.spacing * (level.pattern.height * (i / kSide) / kSide);
+    const double x = at.x + c * qx - s * qy;
+    const double y = at.y + s * qx + c * qy;
+    const double fx = x - std::floor(x);
+    const double fy = y - std::floor(y);
+    sum += (fx * fx + (1 - fx) * (1 - fx)) * (fy * fy + (1 - fy) * (1 - fy));
+  }
+  return sum / (kSide * kSide);
+}
+
+void estimate_errors(const RefinePattern& p, const Candidate& at, const Regression& last,
+                     Refinement& out) {
+  const double pixel = p.level.spacing * at.scale;  // in level-0 pixels of the picture
+  const double noise = last.residual / noise_gain(p.level, at);
+  const double per = noise / (last.coefficients[0] * last.coefficients[0]);
+  const double xx = last.inverse[cell(4, 4)] * per;
+  const double yy = last.inverse[cell(5, 5)] * per;
+  const double xy = last.inverse[cell(4, 5)] * per;
+  const double c = std::cos(at.angle_deg * kDegToRad);
+  const double s = std::sin(at.angle_deg * kDegToRad);
+  out.x_std_px = pixel * std::sqrt(std::max(0.0, c * c * xx - 2 * c * s * xy + s * s * yy));
+  out.y_std_px = pixel * std::sqrt(std::max(0.0, s * s * xx + 2 * c * s * xy + c * c * yy));
+  if (p.with_angle) out.angle_std_deg = std::sqrt(last.inverse[cell(6, 6)] * per) / kDegToRad;
+}
+
+}  // namespace
+
+RefinePattern make_refine_pattern(const TraceLevel& level, bool with_angle, bool with_scale) {
+  RefinePattern out;
+  out.level = level;
+  out.with_angle = with_angle;
+  out.with_scale = with_scale;
+  const UprightPattern& full = level.pattern;
+  const auto at = [&](int x, int y) {
+    return static_cast<std::size_t>(y * full.stride) + static_cast<std::size_t>(x);
+  };
+  const auto counts = [&](int x, int y) {
+    return x >= 0 && y >= 0 && x < full.width && y < full.height && full.mask[at(x, y)] != 0.0F;
+  };
+  out.mask.assign(full.mask.size(), 0.0F);
+  for (int y = 0; y < full.height; ++y) {
+    for (int x = 0; x < full.width; ++x) {
+      if (!counts(x, y) || !counts(x - 1, y) || !counts(x + 1, y) || !counts(x, y - 1) ||
+          !counts(x, y + 1))
+        continue;
+      out.mask[at(x, y)] = 1.0F;
+      out.pixels += 1;
+    }
+  }
+  if (out.pixels < kLeastLeft * full.pixels) {
+    out.mask = full.mask;
+    out.pixels = full.pixels;
+  }
+  out.values.assign(full.mask.size(), 0.0F);
+  out.gradient_x.assign(full.mask.size(), 0.0F);
+  out.gradient_y.assign(full.mask.size(), 0.0F);
+  for (int y = 0; y < full.height; ++y) {
+    for (int x = 0; x < full.width; ++x) {
+      if (out.mask[at(x, y)] == 0.0F) continue;
+      out.values[at(x, y)] = full.values[at(x, y)];
+      if (counts(x - 1, y) && counts(x + 1, y))
+        out.gradient_x[at(x, y)] = (full.values[at(x + 1, y)] - full.values[at(x - 1, y)]) / 2;
+      if (counts(x, y - 1) && counts(x, y + 1))
+        out.gradient_y[at(x, y)] = (full.values[at(x, y + 1)] - full.values[at(x, y - 1)]) / 2;
+    }
+  }
+  out.columns.assign(static_cast<std::size_t>(full.stride), 0.0F);
+  for (int x = 0; x < full.width; ++x)
+    out.columns[static_cast<std::size_t>(x)] =
+        static_cast<float>(level.origin_x / level.spacing + x);
+  out.first_row = level.origin_y / level.spacing;
+  Matrix gram = gram_of(out, nullptr, 0);
+  if (invert(gram, out.regressors())) out.inverse_gram.assign(gram.begin(), gram.end());
+  return out;
+}
+
+Refinement refine(const RefinePattern& pattern, const TraceImage& image, TraceScratch& scratch,
+                  Candidate& candidate) {
+  Refinement out;
+  if (pattern.inverse_gram.empty()) return out;
+  Candidate at = candidate;
+  const double radius = std::hypot(pattern.level.pattern.width, pattern.level.pattern.height) / 2;
+  Regression last;
+  for (int i = 0; i < kMostIterations && !out.converged; ++i) {
+    last = regress(pattern, image, scratch, at);
+    if (!last.good) return out;
+    const double gain = last.coefficients[0];
+    const double dx = last.coefficients[4] / gain;
+    const double dy = last.coefficients[5] / gain;
+    std::size_t next = kNuisances + 2;
+    const double turn = pattern.with_angle ? last.coefficients[next++] / gain : 0;
+    const double growth = pattern.with_scale ? last.coefficients[next] / gain : 0;
+    if (!(std::abs(turn) < 1 && std::abs(growth) < 0.5)) return out;
+    const double size = pattern.level.spacing * at.scale;
+    const double c = std::cos(at.angle_deg * kDegToRad) * size;
+    const double s = std::sin(at.angle_deg * kDegToRad) * size;
+    at.x -= c * dx - s * dy;
+    at.y -= s * dx + c * dy;
+    at.angle_deg -= turn / kDegToRad;
+    at.scale /= 1 + growth;
+    const double moved = std::hypot(dx, dy) + (std::abs(turn) + std::abs(growth)) * radius;
+    out.converged = moved < kStillPx;
+    const double away = std::hypot(at.x - candidate.x, at.y - candidate.y) / size +
+                        radius * (std::abs(at.angle_deg - candidate.angle_deg) * kDegToRad +
+                                  std::abs(at.scale / candidate.scale - 1));
+    if (!(away < kRunawayPx)) return Refinement();
+  }
+  if (!out.converged) return out;
+  estimate_errors(pattern, at, last, out);
+  candidate = at;
+  return out;
+}
+
+double final_score(const TraceLevel& level, const TraceImage& image, TraceScratch& scratch,
+                   Candidate& candidate) {
+  const Patch patch = scratch.patch(level.pattern.width, level.pattern.height);
+  if (sample_candidate(level, image, candidate, 0, patch))
+    std::fill_n(patch.visible, patch.stride * patch.height, 1.0F);
+  double visible = 0;
+  const double score = score_partly_at(level.pattern, patch, 0, 0, image.least_contrast, visible);
+  candidate.visible = visible / std::max(level.pattern.pixels, 1.0);
+  // A sample more or less by rounding is not a question of visibility.
+  if (visible + 0.5 < image.least_visible * level.pattern.pixels) return 0;
+  return score;
+}
+
+}  // namespace patternd

@@ -1,0 +1,72 @@
+// Sub-pixel refinement at the finest level: inverse-compositional Gauss–Newton on shift, angle and
+// scale, with brightness, gain and a light gradient as nuisance parameters.
+//
+// The sampled picture W is regressed on the pattern T, a constant, two ramps and the pattern's
+// derivatives J by shift (x, y), angle and scale:  W ≈ a·T + b + c·q + a·J·δ.  The pose is moved by
+// δ until it vanishes. J comes from the pattern, not from the noisy picture, so noise does not bias
+// the pose; the Gram matrix of the regressors depends on the pattern alone and is inverted once.
+// (Baker and Matthews, "Lucas–Kanade 20 years on", 2004; the gain as in Evangelidis and Psarakis,
+// 2008, but by linear regression and with ramps.)
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "pipeline/trace.h"
+
+namespace patternd {
+
+// Regressors: T, 1, q_x, q_y, then the derivatives.
+inline constexpr int kNuisances = 4;
+inline constexpr int kMostRegressors = kNuisances + 4;
+
+// Products of the sampled picture with each row's regressors, summed up.
+struct RegressorSums {
+  std::array<double, kMostRegressors> with_picture{};
+  double sum = 0;     // Σ M·W
+  double square = 0;  // Σ M·W²
+};
+
+struct RefinePattern {
+  TraceLevel level;
+  // As level.pattern: the mask without its rim (whose pixels the background reaches into), and the
+  // pattern's derivatives along x and y a pixel, all 0 elsewhere.
+  std::vector<float> mask;
+  std::vector<float> values;
+  std::vector<float> gradient_x;
+  std::vector<float> gradient_y;
+  std::vector<float> columns;  // q_x of each column, pixels from the pattern's centre
+  double first_row = 0;        // q_y of row 0
+  double pixels = 0;
+  bool with_angle = true;
+  bool with_scale = false;
+  // Inverse of the regressors' Gram matrix; empty where the pattern can't be refined.
+  std::vector<double> inverse_gram;
+
+  [[nodiscard]] int regressors() const {
+    return kNuisances + 2 + (with_angle ? 1 : 0) + (with_scale ? 1 : 0);
+  }
+};
+
+[[nodiscard]] RefinePattern make_refine_pattern(const TraceLevel& level, bool with_angle,
+                                                bool with_scale);
+
+// What refinement found out beside the pose.
+struct Refinement {
+  bool converged = false;
+  double x_std_px = 0;
+  double y_std_px = 0;
+  double angle_std_deg = 0;
+};
+
+// Refines the candidate's pose; on failure (no convergence within a pixel or two) it stays as it
+// was. Allocates nothing.
+[[nodiscard]] Refinement refine(const RefinePattern& pattern, const TraceImage& image,
+                                TraceScratch& scratch, Candidate& candidate);
+
+// The NCC at the candidate's pose by bilinear sampling, summed in double, with its sign as found;
+// sets `candidate.visible`.
+[[nodiscard]] double final_score(const TraceLevel& level, const TraceImage& image,
+                                 TraceScratch& scratch, Candidate& candidate);
+
+}  // namespace patternd

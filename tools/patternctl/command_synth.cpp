@@ -2,7 +2,6 @@
 #include "tools/patternctl/command_synth.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "pipeline/thread_pool.h"
 #include "tools/synth/plane_camera.h"
 #include "tools/synth/random_scene.h"
+#include "tools/synth/sample_photos.h"
 #include "tools/synth/scene_files.h"
 
 namespace patternd::tools {
@@ -45,39 +45,10 @@ struct SynthArguments {
   std::string output;
 };
 
-// Photographs of Debian's opencv-doc that show different things, so that no pattern of one lies in
-// another.
-constexpr const char* kPhotoFolder = "/usr/share/doc/opencv-doc/examples/data/";
-constexpr const char* kPhotos[] = {"graf1.png",        "fruits.jpg",     "baboon.jpg",  "home.jpg",
-                                   "starry_night.jpg", "aloeL.jpg",      "leuvenA.jpg", "board.jpg",
-                                   "butterfly.jpg",    "basketball1.png"};
-// Where there are none: sides of the made textures.
-constexpr int kTexturePx = 640;
-constexpr int kTextureCount = 4;
-
-Result<std::vector<Photo>> load_photos(const SynthArguments& arguments) {
-  std::vector<std::string> paths = arguments.photos;
-  if (paths.empty()) {
-    for (const char* name : kPhotos) {
-      const std::string path = std::string(kPhotoFolder) + name;
-      if (std::filesystem::exists(path)) paths.push_back(path);
-    }
-  }
-  std::vector<Photo> photos;
-  for (const std::string& path : paths) {
-    auto photo = synth::load_photo(path);
-    if (!photo) return tl::make_unexpected(photo.error());
-    photos.push_back(std::move(*photo));
-  }
-  for (int i = 0; paths.empty() && i < kTextureCount; ++i) {
-    const auto texture =
-        synth::value_noise(kTexturePx, kTexturePx, 64, arguments.seed + static_cast<unsigned>(i));
-    if (!texture) return tl::make_unexpected(texture.error());
-    auto photo = synth::make_photo(texture->view());
-    if (!photo) return tl::make_unexpected(photo.error());
-    photos.push_back(std::move(*photo));
-  }
-  return photos;
+Result<std::vector<Photo>> choose_photos(const SynthArguments& arguments) {
+  const std::vector<std::string> paths =
+      arguments.photos.empty() ? synth::sample_photo_paths() : arguments.photos;
+  return paths.empty() ? synth::made_textures(arguments.seed) : synth::load_photos(paths);
 }
 
 // The camera that --calibration or --corners ask for, if any.
@@ -106,7 +77,7 @@ Result<std::optional<CameraModel>> make_camera(const SynthArguments& a) {
 }
 
 Result<synth::Scene> make_scene(const SynthArguments& a) {
-  const auto photos = load_photos(a);
+  const auto photos = choose_photos(a);
   if (!photos) return tl::make_unexpected(photos.error());
   auto camera = make_camera(a);
   if (!camera) return tl::make_unexpected(camera.error());

@@ -1,0 +1,105 @@
+// Judges a matcher by made scenes: what it found, missed and invented, how far off it was, and how
+// far off the best possible would be. Shared by the benchmark and by its test.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "pipeline/image.h"
+#include "pipeline/result.h"
+#include "tools/synth/random_scene.h"
+#include "tools/synth/truth.h"
+
+namespace patternd::synth {
+
+// One scene of the accuracy figures: a photo's part, 48 to 256 pixels, two to four times at any
+// angle and sub-pixel place on another photo, light gradient ±40 %, noise sigma 5, 800×600 pixels.
+struct AccuracyScene {
+  std::uint64_t seed = 0;
+  Image picture;
+  Image pattern;
+  std::vector<InstanceTruth> truths;  // with bounds
+  std::vector<double> scores;         // each instance's NCC at its true pose
+};
+[[nodiscard]] Result<AccuracyScene> accuracy_scene(const std::vector<Photo>& photos,
+                                                   std::uint64_t seed);
+
+// NCC of a pattern with the picture at a pose about the pattern's centre, the picture sampled
+// bilinearly: in double, straight from the formula. 0 where the pattern leaves the picture.
+[[nodiscard]] double score_at(const ImageView& picture, const ImageView& pattern, const Pose& pose);
+
+struct Find {
+  double x_px = 0;
+  double y_px = 0;
+  double angle_deg = 0;
+  double score = 0;
+};
+
+// An instance and what was found of it.
+struct Verdict {
+  int size_px = 0;  // the pattern's smaller side
+  InstanceTruth truth;
+  double true_score = 0;
+  std::optional<Find> find;
+  // Find minus truth; the angle's difference lies in [−180, 180).
+  double x_error_px = 0;
+  double y_error_px = 0;
+  double angle_error_deg = 0;
+};
+
+struct SceneVerdict {
+  std::vector<Verdict> instances;
+  std::vector<Find> false_finds;
+};
+
+// A find belongs to the nearest instance within 3 px and 3°; what is left over is false.
+[[nodiscard]] SceneVerdict judge(const AccuracyScene& scene, const std::vector<Find>& finds);
+
+// Sums over scenes.
+class AccuracyTally {
+ public:
+  // Instances whose own score at the true pose lies below `min_score` need not be found.
+  explicit AccuracyTally(double min_score) : min_score_(min_score) {}
+  void add(const SceneVerdict& verdict);
+
+  // Root mean squares over found instances: of the distance in pixels and of the angle, and of the
+  // bounds on both.
+  struct Row {
+    int min_size_px = 0;
+    int max_size_px = 0;  // excluded
+    std::int64_t found = 0;
+    std::int64_t missed = 0;
+    std::int64_t under_score = 0;  // not found, and not to be
+    double position_px = 0;
+    double angle_deg = 0;
+    double position_bound_px = 0;
+    double angle_bound_deg = 0;
+  };
+  [[nodiscard]] std::vector<Row> rows() const;  // by size
+  [[nodiscard]] Row total(int min_size_px) const;
+  [[nodiscard]] std::int64_t false_finds() const { return false_finds_; }
+
+  // Mean error along one axis by sub-pixel phase: bin i holds true places whose fraction lies in
+  // [i/8, (i+1)/8).
+  static constexpr std::size_t kPhases = 8;
+  struct Phase {
+    std::int64_t count = 0;
+    double mean_px = 0;
+    double standard_error_px = 0;
+  };
+  enum class Axis { kX, kY };
+  [[nodiscard]] std::array<Phase, kPhases> phases(Axis axis, int min_size_px) const;
+
+  // The score that the given share [0, 1] of the finds lies under.
+  [[nodiscard]] double score_quantile(double share) const;
+
+ private:
+  double min_score_;
+  std::vector<Verdict> verdicts_;
+  std::int64_t false_finds_ = 0;
+};
+
+}  // namespace patternd::synth

@@ -43,6 +43,16 @@ class FrameAllocator {
 enum class CapturePath { kUserPointer, kOneCopy, kDecoded };
 [[nodiscard]] const char* name_of(CapturePath path);
 
+// What became of a source's frames since it was made; they only rise.
+struct SourceCounters {
+  std::uint64_t frames = 0;     // handed out
+  std::uint64_t lost = 0;       // left out by the camera or driver: gaps of its sequence
+  std::uint64_t damaged = 0;    // flagged by the driver, cut short, or not to be decoded
+  std::uint64_t overtaken = 0;  // waited behind a newer one
+  std::uint64_t restamped = 0;  // stamped on arrival, for want of a stamp that can be right
+  std::uint64_t reopened = 0;   // times that the source was lost and came back
+};
+
 // The verbs, in order: start, then next again and again, then stop. Used by one thread, except
 // `release` and `interrupt`, which any thread may call. Buffers still lent when the source is
 // stopped or started again stay valid until they are released.
@@ -66,6 +76,8 @@ class Source {
   [[nodiscard]] virtual CapturePath capture_path() const = 0;
   // One line for logs and status: the stable name, format, rate.
   [[nodiscard]] virtual std::string description() const = 0;
+  // From any thread.
+  [[nodiscard]] virtual SourceCounters counters() const { return {}; }
 };
 
 // The `camera` section of the configuration.

@@ -3,6 +3,9 @@
 
 #include "pipeline/source.h"
 #include "pipeline/sources/replay_source.h"
+#ifdef PATTERND_HAVE_V4L2
+#include "pipeline/sources/v4l2_source.h"
+#endif
 
 namespace patternd {
 
@@ -23,8 +26,12 @@ Result<std::unique_ptr<Source>> make_source(const CameraConfig& config) {
     case CameraConfig::Kind::kReplay:
       return std::make_unique<ReplaySource>(config);
     case CameraConfig::Kind::kV4l2:
+#ifdef PATTERND_HAVE_V4L2
+      return std::make_unique<V4l2Source>(config);
+#else
       return fail(ErrorCode::kUnsupported,
                   "camera.source: v4l2 is not in this build; it needs libv4l-dev when it is built");
+#endif
     case CameraConfig::Kind::kGstreamer:
       return fail(ErrorCode::kUnsupported,
                   "camera.source: gstreamer is not in this build; it needs "

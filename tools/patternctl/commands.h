@@ -3,11 +3,13 @@
 #pragma once
 
 #include "tools/patternctl/command.h"
+#include "tools/patternctl/command_label.h"
 #include "tools/patternctl/command_synth.h"
 
 namespace patternd::tools {
 
 inline constexpr AddCommand kCommands[] = {
+    add_label,
     add_synth,
 };
 

@@ -37,14 +37,17 @@ const Taken* find_taken(GstVideoFormat format) {
   return nullptr;
 }
 
-std::string caps_text(const std::string& only) {
-  if (!only.empty()) return "video/x-raw,format=" + only;
-  std::string names;
-  for (const Taken& taken : kTaken) {
-    if (!names.empty()) names += ",";
-    names += gst_video_format_to_string(taken.theirs);
+// What the appsink takes, as caps.
+std::string caps_text(const GstreamerOptions& options) {
+  std::string names = options.format;
+  if (names.empty()) {
+    for (const Taken& taken : kTaken)
+      names += std::string(names.empty() ? "" : ", ") + gst_video_format_to_string(taken.theirs);
   }
-  return "video/x-raw,format={" + names + "}";
+  std::string text = "video/x-raw, format=(string){ " + names + " }";
+  if (options.width > 0) text += ", width=(int)" + std::to_string(options.width);
+  if (options.height > 0) text += ", height=(int)" + std::to_string(options.height);
+  return text;
 }
 
 // Makes GStreamer ready, once in the life of the process.
@@ -65,6 +68,19 @@ std::string take_text(gchar* text) {
   std::string copy = text != nullptr ? text : "";
   g_free(text);
   return copy;
+}
+
+// The last line of an error's details, which says why: ": streaming stopped, reason …"; not where
+// it says only where in GStreamer's source the error arose.
+std::string last_line(const std::string& details) {
+  const std::string line = details.substr(details.rfind('\n') + 1);
+  const bool place = line.empty() || line.find("): /Gst") != std::string::npos;
+  std::string text = place ? "" : ": " + line;
+  if (line.find("not-negotiated") != std::string::npos)
+    text +=
+        "; what the pipeline gives is not what is asked for: put videoconvert, or videoscale, "
+        "at its end";
+  return text;
 }
 
 }  // namespace
@@ -118,9 +134,9 @@ struct GstreamerFrames::Shared {
       gchar* details = nullptr;
       gst_message_parse_error(message, &error, &details);
       const std::string element = take_text(gst_object_get_name(GST_MESSAGE_SRC(message)));
-      const std::string text = error != nullptr ? error->message : "unknown error";
+      std::string text = error != nullptr ? error->message : "unknown error";
+      text += last_line(take_text(details));
       g_clear_error(&error);
-      g_free(details);
       Shared& shared = from(data);
       shared.end_with(ErrorCode::kDevice, shared.name + ": " + element + ": " + text);
     }
@@ -137,8 +153,8 @@ GstreamerFrames::GstreamerFrames(GstElementPtr pipeline, GstreamerOptions option
   shared_->live = options_.live;
 }
 
-Result<std::unique_ptr<GstreamerFrames>> GstreamerFrames::open(const std::string& description,
-                                                               const GstreamerOptions& options) {
+Result<std::unique_ptr<GstreamerFrames>> GstreamerFrames::create(const std::string& description,
+                                                                 const GstreamerOptions& options) {
   if (auto ready = initialise(); !ready) return tl::make_unexpected(ready.error());
   const std::string whole = description + " ! appsink name=" + kSinkName;
   GError* error = nullptr;
@@ -151,17 +167,21 @@ Result<std::unique_ptr<GstreamerFrames>> GstreamerFrames::open(const std::string
                 options.name + ": GStreamer does not take the pipeline: " + text +
                     "; it must be as for gst-launch-1.0, without a sink at its end");
   }
-  std::unique_ptr<GstreamerFrames> frames(new GstreamerFrames(std::move(pipeline), options));
-  if (auto started = frames->start(); !started) return tl::make_unexpected(started.error());
-  return frames;
+  return std::unique_ptr<GstreamerFrames>(new GstreamerFrames(std::move(pipeline), options));
 }
 
-// Wires our sink and the bus, and runs the pipeline until its first frame is there.
 Result<void> GstreamerFrames::start() {
+  if (auto wired = wire(); !wired) return wired;
+  if (auto playing = change_state(GST_STATE_PLAYING); !playing) return playing;
+  return agree_on_format();
+}
+
+// Connects our sink, the bus and the clock.
+Result<void> GstreamerFrames::wire() {
   GstElementPtr sink(gst_bin_get_by_name(GST_BIN(pipeline_.get()), kSinkName));
   if (!sink) return fail(ErrorCode::kInternal, options_.name + ": the appsink is gone");
   auto* appsink = GST_APP_SINK(sink.get());
-  GstCaps* caps = gst_caps_from_string(caps_text(options_.format).c_str());
+  GstCaps* caps = gst_caps_from_string(caps_text(options_).c_str());
   gst_app_sink_set_caps(appsink, caps);
   gst_caps_unref(caps);
   gst_app_sink_set_max_buffers(appsink, kQueueLength);
@@ -181,8 +201,7 @@ Result<void> GstreamerFrames::start() {
   GstClock* clock = gst_system_clock_obtain();
   gst_pipeline_use_clock(GST_PIPELINE(pipeline_.get()), clock);
   gst_object_unref(clock);
-  if (auto playing = change_state(GST_STATE_PLAYING); !playing) return playing;
-  return agree_on_format();
+  return {};
 }
 
 // Changes the state on one of GStreamer's own threads, because an element may block in it.
@@ -220,12 +239,13 @@ Result<void> GstreamerFrames::change_state(GstState state) {
 
 // Waits for the first frame and takes the format from it.
 Result<void> GstreamerFrames::agree_on_format() {
+  const std::int64_t begin_ns = monotonic_ns();
   auto first = next(options_.deadline_ms);
   if (!first) {
     if (first.error().code != ErrorCode::kTimeout) return tl::make_unexpected(first.error());
-    return fail(ErrorCode::kTimeout, options_.name + ": the pipeline gave no frame within " +
-                                         std::to_string(options_.deadline_ms) +
-                                         " ms after it was started");
+    return fail(ErrorCode::kTimeout, options_.name + ": the pipeline gave no frame in its first " +
+                                         std::to_string((monotonic_ns() - begin_ns) / 1'000'000) +
+                                         " ms");
   }
   GstVideoInfo info;
   GstCaps* caps = gst_sample_get_caps(first->sample.get());
@@ -257,16 +277,14 @@ Result<void> GstreamerFrames::agree_on_format() {
   return {};
 }
 
+// Frames of a live source are taken as they come; the sink waits for nothing.
 void GstreamerFrames::find_out_whether_live() {
-  GstQuery* query = gst_query_new_latency();
-  gboolean live = FALSE;
-  if (gst_element_query(pipeline_.get(), query))
-    gst_query_parse_latency(query, &live, nullptr, nullptr);
-  gst_query_unref(query);
-  live_source_ = live == TRUE;
-  if (!live_source_) return;
   GstElementPtr sink(gst_bin_get_by_name(GST_BIN(pipeline_.get()), kSinkName));
-  if (sink) g_object_set(sink.get(), "sync", FALSE, nullptr);
+  gboolean live = FALSE;
+  if (sink &&
+      gst_base_sink_query_latency(GST_BASE_SINK(sink.get()), nullptr, &live, nullptr, nullptr))
+    live_source_ = live == TRUE;
+  if (live_source_) g_object_set(sink.get(), "sync", FALSE, nullptr);
 }
 
 GstreamerFrames::~GstreamerFrames() {
@@ -298,9 +316,9 @@ Result<GstreamerFrame> GstreamerFrames::next(int timeout_ms) {
               options_.name + ": no frame within " + std::to_string(timeout_ms) + " ms");
 }
 
-std::size_t GstreamerFrames::waiting() {
+bool GstreamerFrames::has_next() {
   const std::lock_guard<std::mutex> lock(shared_->mutex);
-  return shared_->frames.empty() ? 0 : shared_->frames.size() - 1;
+  return !shared_->frames.empty();
 }
 
 Result<void> GstreamerFrames::copy(GstSample& sample, std::uint8_t* pixels) const {

@@ -24,8 +24,10 @@ using GstElementPtr = std::unique_ptr<GstElement, GstUnref>;
 using GstSamplePtr = std::unique_ptr<GstSample, GstUnref>;
 
 struct GstreamerOptions {
-  std::string name;          // stands in messages
-  std::string format;        // one of GStreamer's formats that the appsink insists on, or empty
+  std::string name;    // stands in messages
+  std::string format;  // one of GStreamer's formats that the appsink insists on, or empty
+  int width = 0;       // the same for the size; 0: any
+  int height = 0;
   bool live = false;         // the newest two frames are kept; false: every frame, and the pipeline
                              // waits for us
   int deadline_ms = 10'000;  // for each change of state, and for the first frame
@@ -42,11 +44,8 @@ struct GstreamerFrame {
 // from the bus. Used by one thread, except `interrupt`; GStreamer's threads push frames.
 class GstreamerFrames {
  public:
-  // Parses `description` (gst-launch syntax, without a sink), starts it, and waits for the first
-  // frame, which stays to be taken. Errors: kInvalidArgument (the description cannot be parsed),
-  // kDevice (the bus reported an error), kTimeout, kEndOfStream (no frame at all), kUnsupported (a
-  // frame in a format that is none of ours).
-  [[nodiscard]] static Result<std::unique_ptr<GstreamerFrames>> open(
+  // Parses `description`: gst-launch's syntax, without a sink. kInvalidArgument where that fails.
+  [[nodiscard]] static Result<std::unique_ptr<GstreamerFrames>> create(
       const std::string& description, const GstreamerOptions& options);
   // Stops the pipeline. Where that does not succeed within the deadline, GStreamer's thread goes on
   // trying and frees the pipeline when it gets there.
@@ -54,18 +53,23 @@ class GstreamerFrames {
   GstreamerFrames(const GstreamerFrames&) = delete;
   GstreamerFrames& operator=(const GstreamerFrames&) = delete;
 
+  // Runs the pipeline and waits for the first frame, which stays to be taken. Errors: kDevice (the
+  // bus reported an error), kTimeout, kEndOfStream (no frame at all), kUnsupported (a frame in a
+  // format that is none of ours).
+  [[nodiscard]] Result<void> start();
   [[nodiscard]] const SourceFormat& format() const { return format_; }
   // GStreamer's name of the format, which `format()` may stand for by its luma plane.
   [[nodiscard]] const std::string& negotiated() const { return negotiated_; }
   // The next frame: the oldest that waits. Errors: kTimeout, kEndOfStream, kDevice.
   [[nodiscard]] Result<GstreamerFrame> next(int timeout_ms);
-  // Frames that wait beyond the one that next() would give.
-  [[nodiscard]] std::size_t waiting();
+  // Whether a frame waits.
+  [[nodiscard]] bool has_next();
   // Copies a frame's pixels (of the luma plane, where it has one) to rows `format().stride_bytes`
   // apart. kDevice: the frame is not of the format agreed upon, or cannot be mapped.
   [[nodiscard]] Result<void> copy(GstSample& sample, std::uint8_t* pixels) const;
   // CLOCK_MONOTONIC of the frame's capture by its time stamp, or nothing where it has none.
   [[nodiscard]] std::optional<std::int64_t> capture_ns(GstSample& sample) const;
+  // From any thread: start() or next(), now waiting or called next, gives kTimeout at once.
   void interrupt();
   // The pipeline's source is live.
   [[nodiscard]] bool is_live() const { return live_source_; }
@@ -74,7 +78,7 @@ class GstreamerFrames {
   // What GStreamer's threads see: outlives this object where the pipeline does.
   struct Shared;
   GstreamerFrames(GstElementPtr pipeline, GstreamerOptions options);
-  [[nodiscard]] Result<void> start();
+  [[nodiscard]] Result<void> wire();
   [[nodiscard]] Result<void> change_state(GstState state);
   [[nodiscard]] Result<void> agree_on_format();
   void find_out_whether_live();

@@ -3,6 +3,9 @@
 
 #include "pipeline/source.h"
 #include "pipeline/sources/replay_source.h"
+#ifdef PATTERND_HAVE_GSTREAMER
+#include "pipeline/sources/gstreamer_source.h"
+#endif
 #ifdef PATTERND_HAVE_V4L2
 #include "pipeline/sources/v4l2_source.h"
 #endif
@@ -33,9 +36,13 @@ Result<std::unique_ptr<Source>> make_source(const CameraConfig& config) {
                   "camera.source: v4l2 is not in this build; it needs libv4l-dev when it is built");
 #endif
     case CameraConfig::Kind::kGstreamer:
+#ifdef PATTERND_HAVE_GSTREAMER
+      return std::make_unique<GstreamerSource>(config);
+#else
       return fail(ErrorCode::kUnsupported,
                   "camera.source: gstreamer is not in this build; it needs "
                   "libgstreamer-plugins-base1.0-dev when it is built");
+#endif
   }
   return fail(ErrorCode::kInternal, "camera.source: unknown kind");
 }

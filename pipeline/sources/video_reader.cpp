@@ -22,11 +22,14 @@ std::string quoted(const std::string& path) {
 Result<std::unique_ptr<GstreamerFrames>> open_pipeline(const std::string& path) {
   GstreamerOptions options;
   options.name = path;
-  return GstreamerFrames::open("filesrc location=" + quoted(path) +
-                                   " ! decodebin caps=video/x-raw(ANY) expose-all-streams=false"
-                                   " force-sw-decoders=true"
-                                   " ! videoconvert",
-                               options);
+  auto frames = GstreamerFrames::create(
+      "filesrc location=" + quoted(path) +
+          " ! decodebin caps=video/x-raw(ANY) expose-all-streams=false force-sw-decoders=true"
+          " ! videoconvert",
+      options);
+  if (!frames) return frames;
+  if (auto started = (*frames)->start(); !started) return tl::make_unexpected(started.error());
+  return frames;
 }
 
 class VideoReader : public FrameReader {

@@ -27,3 +27,25 @@ function(patternd_test name)
   target_link_libraries(${name} PRIVATE patternd_test_support GTest::gmock GTest::gtest_main ${ARGN})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endfunction()
+
+# patternd_python_test(FILE): a unittest script; each of its test methods is a ctest case STEM.METHOD. A method that calls
+# skipTest is counted as skipped. The script finds the programs in PATTERND_BIN and the sources in PATTERND_SOURCE.
+find_package(Python3 COMPONENTS Interpreter)
+function(patternd_python_test file)
+  if(NOT Python3_Interpreter_FOUND)
+    message(STATUS "python3 is not here: without ${file}")
+    return()
+  endif()
+  get_filename_component(stem ${file} NAME_WE)
+  file(STRINGS ${file} methods REGEX "^    def test_")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  foreach(line IN LISTS methods)
+    string(REGEX REPLACE "^ *def (test_[a-z0-9A-Z_]*).*" "\\1" method "${line}")
+    add_test(NAME ${stem}.${method}
+             COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/${file} -k ${method} -v)
+    set_tests_properties(${stem}.${method} PROPERTIES
+      TIMEOUT 600
+      SKIP_REGULAR_EXPRESSION "OK \\(skipped=1\\)"
+      ENVIRONMENT "PATTERND_BIN=${CMAKE_BINARY_DIR}/bin;PATTERND_SOURCE=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1")
+  endforeach()
+endfunction()

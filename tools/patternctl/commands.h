@@ -4,11 +4,15 @@
 
 #include "tools/patternctl/command.h"
 #include "tools/patternctl/command_label.h"
+#include "tools/patternctl/command_match.h"
 #include "tools/patternctl/command_synth.h"
+#include "tools/patternctl/command_teach.h"
 
 namespace patternd::tools {
 
 inline constexpr AddCommand kCommands[] = {
+    add_teach,
+    add_match,
     add_label,
     add_synth,
 };

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""patternctl as a person meets it: help, exit codes, messages, and the way from a picture to a match."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+BIN = pathlib.Path(os.environ["PATTERND_BIN"])
+SAMPLES = pathlib.Path("/usr/share/doc/opencv-doc/examples/data")
+
+
+def run(*words, program="patternctl"):
+    return subprocess.run([BIN / program, *map(str, words)], capture_output=True, text=True, timeout=120)
+
+
+class Cli(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="patternd-cli-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def sample(self, name):
+        path = SAMPLES / name
+        if not path.exists():
+            self.skipTest("opencv-doc is not installed")
+        return path
+
+    def teach(self, picture, roi, *more):
+        pattern = self.folder / "part.yaml"
+        done = run("teach", picture, "--roi", roi, "-o", pattern, *more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return pattern, done.stdout
+
+    def test_prints_help_for_every_command(self):
+        listing = run("--help").stdout
+        commands = [line.split()[0] for line in listing.split("Subcommands:")[1].splitlines() if line.strip()]
+        self.assertIn("match", commands)
+        for command in commands:
+            done = run(command, "--help")
+            if done.returncode == 1 and "is not installed" in done.stderr:
+                continue  # a program of a package that this build leaves out
+            self.assertEqual(done.returncode, 0, f"{command}: {done.stderr}")
+            self.assertIn("Usage", done.stdout)
+
+    def test_prints_version_commit_backends_and_images(self):
+        done = run("--version")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"patternctl \d+\.\d+\.\d+ \(commit \w+")
+        self.assertIn("backends: cpu", done.stdout)
+        self.assertIn("device images:", done.stdout)
+
+    def test_ends_with_2_and_a_message_on_wrong_use(self):
+        for words in ([], ["nonsense"], ["match"], ["match", "--nonsense"], ["teach", "x.png", "--roi", "1,2,3", "-o", "y"],
+                      ["match", "--pattern", "/nonexistent.yaml", "x.png"],
+                      ["match", "--pattern", "/nonexistent.yaml", "--threads", "-1", "x.png"]):
+            done = run(*words)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertTrue(done.stderr.strip(), words)
+            self.assertEqual(done.stdout, "", words)
+
+    def test_teaches_a_part_of_a_photograph_and_finds_it_there(self):
+        photo = self.sample("graf1.png")
+        pattern, printed = self.teach(photo, "300,200,120,100")
+        for word in ("levels", "angle step", "MB", "multiply-adds"):
+            self.assertIn(word, printed)
+        done = run("match", "--pattern", pattern, photo)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(done.stdout)
+        self.assertEqual(result["type"], "result")
+        self.assertEqual(result["image"], str(photo))
+        best = result["matches"][0]
+        self.assertEqual(best["pattern"], "part")
+        self.assertAlmostEqual(best["x_px"], 359.5, delta=0.02)
+        self.assertAlmostEqual(best["y_px"], 249.5, delta=0.02)
+        self.assertAlmostEqual(best["angle_deg"], 0, delta=0.02)
+        self.assertGreater(best["score"], 0.99)
+        self.assertEqual(sorted(result["latency_us"]), sorted(
+            ["capture", "rectify", "pyramid", "search", "nms", "trace", "refine", "blobs", "publish", "total"]))
+
+    def test_takes_negative_values_as_separate_words(self):
+        photo = self.sample("graf1.png")
+        pattern, _ = self.teach(photo, "300,200,120,100")
+        done = run("match", "--pattern", pattern, "--angle", "-20,20", "--roi", "-5,-5,2000,2000", photo)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(json.loads(done.stdout)["matches"]), 1)
+        done = run("match", "--pattern", pattern, "--angle", "90,180", "--angle", "-170,-100", photo)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["matches"], [])
+
+    def test_moves_the_result_with_the_reference_point(self):
+        photo = self.sample("graf1.png")
+        pattern, _ = self.teach(photo, "300,200,120,100", "--ref", "0,0")
+        best = json.loads(run("match", "--pattern", pattern, photo).stdout)["matches"][0]
+        self.assertAlmostEqual(best["x_px"], 300, delta=0.05)
+        self.assertAlmostEqual(best["y_px"], 200, delta=0.05)
+
+    def test_prints_a_line_for_each_picture_and_stops_at_a_bad_one(self):
+        photo = self.sample("graf1.png")
+        other = self.sample("graf3.png")
+        pattern, _ = self.teach(photo, "300,200,120,100")
+        done = run("match", "--pattern", pattern, photo, other)
+        self.assertEqual([json.loads(line)["seq"] for line in done.stdout.splitlines()], [0, 1])
+        bad = self.folder / "cut.png"
+        bad.write_bytes(photo.read_bytes()[:5000])
+        done = run("match", "--pattern", pattern, photo, bad)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(len(done.stdout.splitlines()), 1)
+        self.assertIn("cut.png", done.stderr)
+
+    def test_refuses_a_flat_rectangle_and_one_outside_the_picture(self):
+        flat = self.folder / "flat.pgm"
+        flat.write_bytes(b"P5 200 200 255\n" + bytes([128]) * 40000)
+        done = run("teach", flat, "--roi", "10,10,64,64", "-o", self.folder / "a.yaml")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("contrast", done.stderr)
+        self.assertFalse((self.folder / "a.yaml").exists())
+        done = run("teach", flat, "--roi", "150,10,64,64", "-o", self.folder / "a.yaml")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("does not lie inside the picture of 200x200", done.stderr)
+
+    def test_refuses_a_pattern_larger_than_the_picture_naming_both_sizes(self):
+        photo = self.sample("graf1.png")
+        pattern, _ = self.teach(photo, "100,100,600,300")
+        small = self.folder / "small.pgm"
+        small.write_bytes(b"P5 500 500 255\n" + os.urandom(250000))
+        done = run("match", "--pattern", pattern, small)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("600x300", done.stderr)
+        self.assertIn("500x500", done.stderr)
+
+    def test_draws_the_matches(self):
+        photo = self.sample("graf1.png")
+        pattern, _ = self.teach(photo, "300,200,120,100")
+        drawn = self.folder / "drawn.png"
+        self.assertEqual(run("match", "--pattern", pattern, "--draw", drawn, photo).returncode, 0)
+        self.assertGreater(drawn.stat().st_size, 10000)
+
+
+if __name__ == "__main__":
+    unittest.main()

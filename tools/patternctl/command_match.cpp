@@ -1,0 +1,214 @@
+// patternctl match: the service's search on pictures, a result line each.
+#include "tools/patternctl/command_match.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "daemon/result_line.h"
+#include "pipeline/frame_processor.h"
+#include "pipeline/image_file.h"
+#include "tools/patternctl/draw.h"
+#include "tools/patternctl/number_list.h"
+
+namespace patternd::tools {
+namespace {
+
+// Pictures carry no stamps: number n gets n / 25 seconds since 1970, as in a replay.
+constexpr std::int64_t kPictureIntervalNs = 1'000'000'000 / 25;
+
+struct MatchArguments {
+  std::vector<std::string> patterns;
+  std::vector<std::string> images;
+  SearchParams params;
+  std::vector<double> angles;  // pairs
+  std::vector<double> scale;
+  std::vector<double> roi;
+  std::string polarity = "same";
+  std::string calibration;
+  std::string backend = "auto";
+  int threads = 0;
+  std::string draw;
+};
+
+// Takes the options that are lists into the search parameters.
+void complete(MatchArguments& arguments) {
+  SearchParams& params = arguments.params;
+  for (std::size_t i = 0; i + 1 < arguments.angles.size(); i += 2) {
+    params.angle_deg.push_back({arguments.angles[i], arguments.angles[i + 1]});
+  }
+  if (!arguments.scale.empty()) params.scale = {arguments.scale[0], arguments.scale[1]};
+  if (!arguments.roi.empty()) {
+    params.roi = Roi{arguments.roi[0], arguments.roi[1], arguments.roi[2], arguments.roi[3]};
+  }
+  params.polarity = arguments.polarity == "any" ? Polarity::kAny : Polarity::kSame;
+}
+
+// Searches pictures one after another; the processor is made anew where their size or format
+// changes.
+class PictureSearch {
+ public:
+  PictureSearch(const MatchArguments& arguments, std::vector<PatternSearch> searches,
+                std::optional<CameraModel> calibration)
+      : arguments_(arguments),
+        searches_(std::move(searches)),
+        calibration_(std::move(calibration)) {}
+
+  [[nodiscard]] Result<void> run(const std::string& path, std::uint64_t index);
+
+ private:
+  [[nodiscard]] Result<void> prepare(const RawImageView& frame);
+  [[nodiscard]] Result<void> draw(const ImageView& picture) const;
+
+  const MatchArguments& arguments_;
+  std::vector<PatternSearch> searches_;
+  std::optional<CameraModel> calibration_;
+  std::unique_ptr<FrameProcessor> processor_;
+  RawImageView prepared_for_;
+  ResultFormat format_;
+  FrameResult result_;
+};
+
+Result<void> PictureSearch::prepare(const RawImageView& frame) {
+  if (processor_ && frame.width == prepared_for_.width && frame.height == prepared_for_.height &&
+      frame.format == prepared_for_.format) {
+    return {};
+  }
+  ProcessorConfig config;
+  config.width = frame.width;
+  config.height = frame.height;
+  config.stride_bytes = frame.stride_bytes;
+  config.format = frame.format;
+  config.calibration = calibration_;
+  config.patterns = searches_;
+  config.threads = arguments_.threads;
+  if (arguments_.backend == "cuda") {
+    return fail(ErrorCode::kUnsupported, "--backend cuda: this build searches on the CPU only");
+  }
+  auto processor = make_cpu_processor(config);
+  if (!processor) return tl::make_unexpected(processor.error());
+  processor_ = std::move(*processor);
+  format_ = result_format(config);
+  prepared_for_ = frame;
+  return {};
+}
+
+Result<void> PictureSearch::run(const std::string& path, std::uint64_t index) {
+  const auto picture = read_image(path);
+  if (!picture) return tl::make_unexpected(picture.error());
+  const ImageView view = picture->view();
+  RawImageView frame;
+  frame.data = view.data;
+  frame.size_bytes = view.stride_bytes * static_cast<std::size_t>(view.height);
+  frame.width = view.width;
+  frame.height = view.height;
+  frame.stride_bytes = view.stride_bytes;
+  frame.format = view.format == PixelFormat::kGray16 ? RawFormat::kY16 : RawFormat::kGrey;
+  const auto in_picture = [&](const Error& error) {
+    return fail(error.code, path + ": " + error.message);
+  };
+  if (auto ok = prepare(frame); !ok) return in_picture(ok.error());
+  const std::int64_t start_ns = monotonic_ns();
+  if (auto ok = processor_->process(frame, result_); !ok) return in_picture(ok.error());
+  result_.times[Stage::kTotal] = monotonic_ns() - start_ns;
+  FrameInfo info;
+  info.seq = index;
+  info.captured_mono_ns = info.captured_unix_ns =
+      static_cast<std::int64_t>(index) * kPictureIntervalNs;
+  std::fputs(result_line(format_, info, result_, path).c_str(), stdout);
+  if (!arguments_.draw.empty()) return draw(view);
+  return {};
+}
+
+Result<void> PictureSearch::draw(const ImageView& picture) const {
+  auto rgb = to_rgb(picture);
+  if (!rgb) return tl::make_unexpected(rgb.error());
+  for (const Match& match : result_.matches) {
+    draw_match(rgb->view(), match, *searches_[static_cast<std::size_t>(match.pattern)].pattern,
+               match.inverted ? Color{255, 128, 0} : Color{0, 255, 0});
+  }
+  return write_image(arguments_.draw, std::as_const(*rgb).view());
+}
+
+Result<void> match(MatchArguments& arguments) {
+  complete(arguments);
+  std::vector<PatternSearch> searches;
+  for (const std::string& path : arguments.patterns) {
+    auto pattern = load_pattern(path, std::filesystem::path(path).stem().string());
+    if (!pattern) return tl::make_unexpected(pattern.error());
+    searches.push_back({std::make_shared<const Pattern>(std::move(*pattern)), arguments.params});
+  }
+  std::optional<CameraModel> calibration;
+  if (!arguments.calibration.empty()) {
+    auto model = load_camera_model(arguments.calibration);
+    if (!model) return tl::make_unexpected(model.error());
+    calibration = std::move(*model);
+  }
+  if (!arguments.draw.empty() && arguments.images.size() != 1) {
+    return fail(ErrorCode::kInvalidArgument, "--draw: writes one picture, but " +
+                                                 std::to_string(arguments.images.size()) +
+                                                 " were given; call it once for each");
+  }
+  PictureSearch search(arguments, std::move(searches), std::move(calibration));
+  for (std::size_t i = 0; i < arguments.images.size(); ++i) {
+    if (auto ok = search.run(arguments.images[i], i); !ok) return ok;
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_match(CLI::App& program, Context& context) {
+  auto arguments = std::make_shared<MatchArguments>();
+  SearchParams& params = arguments->params;
+  CLI::App* command = program.add_subcommand("match", "Finds patterns in pictures");
+  command
+      ->add_option("--pattern", arguments->patterns,
+                   "A pattern file from teach, or a plain picture; again for more")
+      ->required()
+      ->allow_extra_args(false);
+  command->add_option("IMAGE", arguments->images, "Pictures: PNG, JPEG or PNM")->required();
+  add_number_pairs(command, "--angle", arguments->angles, "A,B",
+                   "Degrees from A to B; again for more ranges [all]");
+  add_number_list(command, "--scale", arguments->scale, 2, "A,B", "Scales from A to B [1,1]");
+  add_number_list(command, "--roi", arguments->roi, 4, "X,Y,W,H",
+                  "Where the reference point may lie [all]");
+  command->add_option("--min-score", params.min_score, "Least score, NCC")->capture_default_str();
+  command->add_option("--max-matches", params.max_matches, "Most matches a pattern")
+      ->capture_default_str();
+  command
+      ->add_option("--max-overlap", params.max_overlap,
+                   "Overlap at which the better match stays alone")
+      ->capture_default_str();
+  command
+      ->add_option("--min-visible", params.min_visible,
+                   "Least share of the pattern inside the picture")
+      ->capture_default_str();
+  command
+      ->add_option("--min-contrast", params.min_contrast,
+                   "Least standard deviation, grey levels of 8 bit")
+      ->capture_default_str();
+  command->add_option("--polarity", arguments->polarity, "same, or any: inverted ones too")
+      ->check(CLI::IsMember({"same", "any"}))
+      ->capture_default_str();
+  command
+      ->add_option("--symmetry", params.symmetry, "n: the pattern looks alike after 360/n degrees")
+      ->capture_default_str();
+  command->add_option("--calibration", arguments->calibration,
+                      "Rectify the pictures by this file first");
+  command->add_option("--backend", arguments->backend, "auto, cpu or cuda")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  command->add_option("--threads", arguments->threads, "Threads; 0: as many as there are")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
+  command->add_option("--draw", arguments->draw,
+                      "Write the picture with the matches drawn in (one IMAGE)");
+  command->callback([arguments, &context] {
+    if (auto ok = match(*arguments); !ok) context.fail("match", ok.error());
+  });
+}
+
+}  // namespace patternd::tools

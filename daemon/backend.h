@@ -1,0 +1,16 @@
+// Which processor a configuration gets.
+#pragma once
+
+#include <memory>
+
+#include "daemon/configuration.h"
+#include "pipeline/frame_processor.h"
+
+namespace patternd {
+
+// `cpu` and `cuda` as asked, or an error; `auto` the best that there is. Never a silent fallback:
+// what `auto` chose, and why, is logged once and stands in status.
+[[nodiscard]] Result<std::unique_ptr<FrameProcessor>> make_configured_processor(
+    const ComputeConfig& compute, const ProcessorConfig& config);
+
+}  // namespace patternd

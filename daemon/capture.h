@@ -1,0 +1,142 @@
+// The capture thread: frames from a source into a queue, and the camera's life: opened, lost,
+// reopened with back-off.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/bounded_queue.h"
+#include "pipeline/source.h"
+
+namespace patternd {
+
+// Page-aligned memory that lasts as long as this object.
+class AlignedFrameAllocator : public FrameAllocator {
+ public:
+  [[nodiscard]] Result<std::uint8_t*> allocate(std::size_t size_bytes) override;
+
+ private:
+  struct Free {
+    void operator()(std::uint8_t* memory) const;
+  };
+  std::vector<std::unique_ptr<std::uint8_t[], Free>> blocks_;
+};
+
+// A source with the memory of its frames; the source goes first.
+struct OpenSource {
+  AlignedFrameAllocator memory;
+  std::unique_ptr<Source> source;
+};
+
+// A frame on its way to be computed. It keeps its source's memory alive; give it back with
+// release_frame().
+struct CapturedFrame {
+  std::shared_ptr<OpenSource> from;
+  FrameBuffer* buffer = nullptr;
+  RawImageView image;
+  FrameInfo info;
+  // CLOCK_MONOTONIC from which `total` counts: the driver's stamp of a live camera, else the moment
+  // at which the source handed the frame out.
+  std::int64_t started_ns = 0;
+};
+void release_frame(CapturedFrame& frame);
+
+using FrameQueue = BoundedQueue<CapturedFrame>;
+
+// Numbers that no frame shares with another, over all sources of the service's life. Keeps a
+// source's own numbers where they rise.
+class SequenceCounter {
+ public:
+  // A source begins to count anew.
+  void begin_source() { offset_known_ = false; }
+  [[nodiscard]] std::uint64_t number(std::uint64_t source_seq);
+
+ private:
+  bool any_ = false;
+  std::uint64_t last_ = 0;
+  std::uint64_t offset_ = 0;
+  bool offset_known_ = false;
+};
+
+// What happens to a camera, told on the capture thread.
+struct CaptureCallbacks {
+  // The source has been opened and gives this; an error closes it again (and it is tried later).
+  std::function<Result<void>(const SourceFormat&)> opened;
+  std::function<void(bool lost, const std::string& reason)> camera;
+  // No frame will come any more: a recording ended (no error) or cannot be read.
+  std::function<void(const std::optional<Error>&)> ended;
+};
+
+struct CaptureState {
+  bool lost = true;
+  std::string reason = "not opened yet";
+  std::string description;  // the source's line, once opened
+  std::string path;         // how frames come into our memory
+  std::uint64_t frames = 0;
+  std::uint64_t dropped = 0;  // frames lost before they could be computed
+  std::uint64_t reopened = 0;
+  std::int64_t last_frame_ns = 0;  // CLOCK_MONOTONIC; 0: none yet
+};
+
+class Capture {
+ public:
+  // `queue` takes one frame at a time from a live source (the newest replaces the one that waits),
+  // and as many as it holds, with back pressure, from a recording.
+  Capture(std::unique_ptr<Source> source, FrameQueue& queue, SequenceCounter& sequence,
+          CaptureCallbacks callbacks);
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  // Opens the source on the caller's thread, before start().
+  [[nodiscard]] Result<SourceFormat> open();
+  // Begins to capture; a live source that is not open is opened by the thread, again and again.
+  void start();
+  // Ends the thread and closes the source. Frames in the queue stay.
+  void stop();
+
+  [[nodiscard]] CaptureState state() const;
+  [[nodiscard]] bool is_live() const { return live_; }
+  [[nodiscard]] bool is_running() const { return thread_.joinable(); }
+  // CLOCK_MONOTONIC of the thread's last round. Waiting for a camera is a round too.
+  [[nodiscard]] std::int64_t last_round_ns() const { return last_round_ns_.load(); }
+
+ private:
+  void run();
+  [[nodiscard]] bool reopen();
+  [[nodiscard]] bool handle_failure(const Error& error);
+  [[nodiscard]] bool has_stalled() const;
+  void deliver(FrameBuffer& buffer);
+  void deliver_newest(CapturedFrame frame);
+  void deliver_in_turn(CapturedFrame frame);
+  void lose(const std::string& reason);
+  void wait(int ms);
+
+  const std::shared_ptr<OpenSource> open_source_;
+  FrameQueue& queue_;
+  SequenceCounter& sequence_;
+  const CaptureCallbacks callbacks_;
+  const bool live_;
+
+  bool is_open_ = false;
+  SourceFormat format_;
+  int backoff_ms_ = 0;
+  std::int64_t opened_ns_ = 0;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  CaptureState state_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::int64_t> last_round_ns_{0};
+  std::thread thread_;
+};
+
+}  // namespace patternd

@@ -1,0 +1,102 @@
+// One connected client of the publisher: what it sent, what it still gets.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/client_command.h"
+#include "daemon/file_descriptor.h"
+#include "daemon/result_ring.h"
+
+namespace patternd {
+
+// Results are not queued: the client remembers the number of the line of the ring that it gets
+// next. Lines of its own (hello, replies, camera, dropped) go out between two results. All sockets
+// are non-blocking. Used by the publisher's thread alone.
+class Client {
+ public:
+  Client(std::uint64_t id, FileDescriptor socket, std::uint64_t next_result);
+
+  [[nodiscard]] std::uint64_t id() const { return id_; }
+  [[nodiscard]] int fd() const { return socket_.get(); }
+
+  // Lines of its own that wait, at most; a client that asks more than it reads is not read from
+  // until some have gone.
+  static constexpr std::size_t kMaxOwnBytes = std::size_t{256} << 10;
+  void send_own(std::string_view line) { own_.append(line); }
+  void subscribe(const Subscription& subscription);
+  [[nodiscard]] const Subscription& subscription() const { return subscription_; }
+
+  // Moves past the lines before `oldest`, which are about to give way: what it would have got of
+  // them counts as dropped; a line half sent is kept and finished.
+  void skip_to(std::uint64_t oldest, const ResultRing& ring);
+
+  enum class Flow {
+    kIdle,     // nothing left to send
+    kBlocked,  // the socket is full; more when it is writable
+    kGone      // the client has gone
+  };
+  // Sends as much as the socket takes.
+  [[nodiscard]] Flow flush(const ResultRing& ring);
+
+  enum class Input {
+    kMore,    // there may be more another time
+    kClosed,  // the client will send nothing more; it may still receive
+    kGone
+  };
+  // Reads what is there. Complete lines are then given out by next_line().
+  [[nodiscard]] Input receive();
+  // The next complete line without its end, false where there is none. The view lasts until the
+  // next call of receive() or next_line(). At the end of input the rest counts as a line.
+  [[nodiscard]] bool next_line(std::string_view& line);
+  // More than a command may have arrived without an end of line.
+  [[nodiscard]] bool oversized() const;
+  [[nodiscard]] bool wants_input() const;
+  [[nodiscard]] bool input_closed() const { return input_closed_; }
+
+  // Nothing more is read as a command; once all is sent the connection is to be closed, or at the
+  // deadline (CLOCK_MONOTONIC).
+  void begin_close(std::int64_t deadline_ns);
+  [[nodiscard]] bool closing() const { return closing_; }
+  [[nodiscard]] std::int64_t close_deadline_ns() const { return close_deadline_ns_; }
+  // Tells the client that nothing more comes, and throws away what it sent, so that closing does
+  // not take back what is on its way.
+  void finish_output();
+  [[nodiscard]] bool output_finished() const { return output_finished_; }
+
+  [[nodiscard]] std::uint64_t dropped_total() const { return dropped_total_; }
+  // What the publisher's epoll watches for.
+  std::uint32_t watched_events = 0;
+
+ private:
+  [[nodiscard]] bool wants_next();
+  void hold_filtered(std::uint64_t number, const ResultRing& ring);
+  [[nodiscard]] bool prepare(const ResultRing& ring);
+  [[nodiscard]] Flow send_held();
+  [[nodiscard]] Flow send_results(const ResultRing& ring);
+
+  const std::uint64_t id_;
+  FileDescriptor socket_;
+  std::string input_;
+  std::size_t input_read_ = 0;  // bytes of input_ given out as lines
+  bool input_closed_ = false;
+  bool closing_ = false;
+  bool output_finished_ = false;
+  std::int64_t close_deadline_ns_ = 0;
+
+  std::string own_;
+  std::string held_;  // being sent
+  std::size_t held_sent_ = 0;
+  std::uint64_t next_;            // line of the ring
+  std::size_t offset_ = 0;        // bytes of line next_ already sent
+  bool next_decided_ = false;     // wants_next() has been asked and was true
+  std::uint64_t considered_ = 0;  // results since the subscription
+  std::uint64_t dropped_ = 0;     // not yet told
+  std::uint64_t dropped_total_ = 0;
+  Subscription subscription_;
+  std::vector<std::string> wanted_starts_;  // {"pattern":"NAME", of each wanted pattern
+};
+
+}  // namespace patternd

@@ -1,0 +1,141 @@
+#include "daemon/client_command.h"
+
+#include <algorithm>
+#include <array>
+
+#include "daemon/messages.h"
+#include "pipeline/utf8.h"
+#include "pipeline/yaml_reader.h"
+
+namespace patternd {
+namespace {
+
+constexpr int kMostDepth = 16;
+constexpr int kLargestEvery = 1'000'000;
+constexpr const char* kNotJson = "must be one JSON object a line, such as {\"command\":\"status\"}";
+
+tl::unexpected<CommandFault> fault(const std::string& name, const std::string& message) {
+  return tl::make_unexpected(CommandFault{name, message});
+}
+
+// Brackets outside of strings; a parser may then recurse as deep as they go.
+bool nests_too_deep(std::string_view line) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMostDepth) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+  return all.empty() ? "none" : all;
+}
+
+// A list of strings that must each be one of `known`; the message of a fault, or empty.
+std::string read_words(const Json& list, const std::vector<std::string>& known,
+                       std::vector<std::string>& words) {
+  if (!list.is_array()) return "must be a list of strings";
+  for (const Json& item : list) {
+    if (!item.is_string()) return "must be a list of strings";
+    const auto word = item.get<std::string>();
+    if (std::find(known.begin(), known.end(), word) == known.end())
+      return "has " + in_quotes(word) + "; there are: " + joined(known);
+    words.push_back(word);
+  }
+  return "";
+}
+
+std::string read_types(const Json& list, Subscription& subscription) {
+  std::vector<std::string> types;
+  std::string wrong = read_words(list, {"result", "camera"}, types);
+  subscription.results = std::find(types.begin(), types.end(), "result") != types.end();
+  subscription.camera = std::find(types.begin(), types.end(), "camera") != types.end();
+  return wrong;
+}
+
+std::string read_every(const Json& value, Subscription& subscription) {
+  if (!value.is_number_integer() || value < 1 || value > kLargestEvery)
+    return "must be a whole number from 1 to 1000000";
+  subscription.every = value.get<int>();
+  return "";
+}
+
+tl::expected<ClientCommand, CommandFault> read_subscription(
+    const Json& object, const std::vector<std::string>& patterns, ClientCommand command) {
+  for (const auto& [key, value] : object.items()) {
+    std::string wrong;
+    if (key == "types") wrong = read_types(value, command.subscription);
+    if (key == "patterns") wrong = read_words(value, patterns, command.subscription.patterns);
+    if (key == "every") wrong = read_every(value, command.subscription);
+    if (!wrong.empty()) return fault(command.name, key + " " + wrong);
+  }
+  return command;
+}
+
+// The message about a key that the command has not, or empty.
+std::string unknown_key(const Json& object, const std::vector<std::string>& known) {
+  for (const auto& [key, value] : object.items()) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    const std::string nearest = nearest_word(key, known);
+    return "unknown key " + in_quotes(key) +
+           (nearest.empty() ? "; there are: " + joined(known) : "; did you mean " + nearest + "?");
+  }
+  return "";
+}
+
+tl::expected<ClientCommand, CommandFault> read_command(const Json& object,
+                                                       const std::vector<std::string>& patterns) {
+  const auto found = object.find("command");
+  if (found == object.end() || !found->is_string())
+    return fault("", "\"command\" is missing or no string; " + std::string(kNotJson));
+  ClientCommand command;
+  command.name = found->get<std::string>();
+  const std::vector<std::string> names = {"status", "latency", "reload", "subscribe"};
+  const auto known = std::find(names.begin(), names.end(), command.name);
+  if (command.name == "snapshot" || command.name == "record")
+    return fault(command.name, command.name + " comes with a later version of patternd");
+  if (known == names.end()) {
+    return fault(command.name.substr(0, 64),
+                 "unknown command " + in_quotes(command.name) + "; there are: " + joined(names));
+  }
+  command.kind = static_cast<ClientCommand::Kind>(known - names.begin());
+  std::vector<std::string> keys = {"command"};
+  if (command.kind == ClientCommand::Kind::kSubscribe)
+    keys.insert(keys.end(), {"types", "patterns", "every"});
+  const std::string wrong = unknown_key(object, keys);
+  if (!wrong.empty()) return fault(command.name, wrong);
+  return read_subscription(object, patterns, std::move(command));
+}
+
+}  // namespace
+
+tl::expected<ClientCommand, CommandFault> parse_command(std::string_view line,
+                                                        const std::vector<std::string>& patterns) {
+  const std::size_t malformed = utf8_first_fault(line);
+  if (malformed != std::string_view::npos)
+    return fault("", "byte " + std::to_string(malformed + 1) + " is not UTF-8; " + kNotJson);
+  if (nests_too_deep(line))
+    return fault("", "nested deeper than " + std::to_string(kMostDepth) + " levels; " + kNotJson);
+  try {
+    const Json object = Json::parse(line.begin(), line.end(), nullptr, false);
+    if (!object.is_object()) return fault("", in_quotes(line) + " " + kNotJson);
+    return read_command(object, patterns);
+  } catch (const Json::exception& foreign) {
+    return fault("", std::string(foreign.what()) + "; " + kNotJson);
+  }
+}
+
+}  // namespace patternd

@@ -1,0 +1,41 @@
+// What a client may ask for: one JSON object a line (PROTOCOL.md).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pipeline/result.h"
+
+namespace patternd {
+
+// Longest command line, without its newline.
+inline constexpr std::size_t kMaxCommandBytes = std::size_t{64} << 10;
+
+// What a client wants of the results.
+struct Subscription {
+  bool results = true;
+  bool camera = true;
+  std::vector<std::string> patterns;  // matches of these alone; empty: all
+  int every = 1;                      // the first result, then each every-th
+};
+
+struct ClientCommand {
+  enum class Kind { kStatus, kLatency, kReload, kSubscribe };
+  Kind kind = Kind::kStatus;
+  std::string name;
+  Subscription subscription;  // kSubscribe
+};
+
+// A command that could not be read. `name` is what to reply to, empty where the line did not say.
+struct CommandFault {
+  std::string name;
+  std::string message;
+};
+
+// Reads one line. Malformed UTF-8, nesting deeper than 16 and unknown commands or keys are faults,
+// each saying what would be right. `patterns`: the names that there are.
+[[nodiscard]] tl::expected<ClientCommand, CommandFault> parse_command(
+    std::string_view line, const std::vector<std::string>& patterns);
+
+}  // namespace patternd

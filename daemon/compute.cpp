@@ -1,0 +1,117 @@
+#include "daemon/compute.h"
+
+#include <algorithm>
+#include <spdlog/spdlog.h>
+#include <utility>
+
+namespace patternd {
+namespace {
+
+constexpr std::chrono::milliseconds kWait{200};
+constexpr std::int64_t kFailureLogNs = 10'000'000'000;
+
+}  // namespace
+
+Compute::Compute(FrameQueue& queue, Publisher& publisher, std::function<void()> generation_started)
+    : queue_(queue),
+      publisher_(publisher),
+      generation_started_(std::move(generation_started)),
+      failure_limit_(kFailureLogNs) {
+  last_round_ns_ = monotonic_ns();
+  thread_ = std::thread([this] { run(); });
+}
+
+Compute::~Compute() {
+  queue_.close();
+  finish();
+}
+
+void Compute::set_next(std::shared_ptr<Generation> generation) {
+  std::shared_ptr<Generation> unused;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  unused.swap(next_);  // one that never met a frame
+  next_ = std::move(generation);
+  has_next_ = true;
+}
+
+std::shared_ptr<Generation> Compute::take_retired() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::exchange(retired_, nullptr);
+}
+
+void Compute::finish() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Compute::run() {
+  for (;;) {
+    last_round_ns_ = monotonic_ns();
+    auto frame = queue_.pop(kWait);
+    if (frame) {
+      compute(*frame);
+      release_frame(*frame);
+    } else if (queue_.closed() && queue_.size() == 0) {
+      return;
+    }
+  }
+}
+
+bool Compute::adopt(const RawImageView& image, std::uint64_t seq) {
+  if (has_next_) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (next_ != nullptr && next_->takes(image)) {
+      retired_ = std::exchange(current_, std::exchange(next_, nullptr));
+      has_next_ = false;
+    }
+  }
+  if (current_ == nullptr || !current_->takes(image)) return false;
+  if (!current_->started) {
+    current_->first_seq = seq;
+    current_->started = true;
+    generation_started_();
+  }
+  return true;
+}
+
+void Compute::compute(CapturedFrame& frame) {
+  if (!adopt(frame.image, frame.info.seq))
+    return count_failure(frame, "its size or format is not the configured one");
+  ResultSlot* slot = nullptr;
+  while (slot == nullptr) {
+    slot = publisher_.acquire(kWait);
+    last_round_ns_ = monotonic_ns();
+  }
+  if (const auto done = process(frame, *slot); !done) {
+    publisher_.abandon(slot);
+    return count_failure(frame, done.error().message);
+  }
+  ++computed_;
+  publisher_.submit(slot);
+}
+
+Result<void> Compute::process(const CapturedFrame& frame, ResultSlot& slot) {
+  slot.format = current_->result_format;
+  // Done once for each slot: vectors keep their memory.
+  if (slot.result.matches.capacity() < match_bound(*slot.format))
+    slot.result.matches.reserve(match_bound(*slot.format));
+  if (auto done = current_->processor->process(frame.image, slot.result); !done) return done;
+  slot.processed_ns = monotonic_ns();
+  slot.started_ns = frame.started_ns;
+  slot.info = frame.info;
+  slot.info.configuration = current_->number;
+  slot.info.dropped += std::exchange(lost_before_, 0);
+  slot.result.times[Stage::kCapture] =
+      std::max<std::int64_t>(frame.info.received_mono_ns - frame.info.captured_mono_ns, 0);
+  return {};
+}
+
+void Compute::count_failure(const CapturedFrame& frame, const std::string& reason) {
+  ++failed_;
+  lost_before_ += frame.info.dropped + 1;
+  if (failure_limit_.allow(monotonic_ns())) {
+    spdlog::error("frame=lost seq={} reason=\"{}\" failed={} consequence=\"no result for it\"",
+                  frame.info.seq, reason, failed_.load());
+  }
+}
+
+}  // namespace patternd

@@ -1,0 +1,66 @@
+// The compute thread: frames from the queue through the processor to the publisher, in order.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "daemon/capture.h"
+#include "daemon/generation.h"
+#include "daemon/publisher.h"
+#include "daemon/rate_limit.h"
+
+namespace patternd {
+
+class Compute {
+ public:
+  // `generation_started`: called on the compute thread when a generation meets its first frame.
+  Compute(FrameQueue& queue, Publisher& publisher, std::function<void()> generation_started);
+  // finish(), unless it has been called.
+  ~Compute();
+  Compute(const Compute&) = delete;
+  Compute& operator=(const Compute&) = delete;
+
+  // Takes over between two frames, at the first that it can take. The old one is destroyed on a
+  // thread that asks for it by take_retired(), not in a frame's way.
+  void set_next(std::shared_ptr<Generation> generation);
+  // Generations that are no longer used.
+  [[nodiscard]] std::shared_ptr<Generation> take_retired();
+
+  // Computes what is in the queue, which must be closed, and ends the thread.
+  void finish();
+
+  // Frames that no result came from: the device failed, or no processor fitted.
+  [[nodiscard]] std::uint64_t failed() const { return failed_.load(); }
+  [[nodiscard]] std::uint64_t computed() const { return computed_.load(); }
+  // CLOCK_MONOTONIC of the last round; a thread that waits for frames makes some each second.
+  [[nodiscard]] std::int64_t last_round_ns() const { return last_round_ns_.load(); }
+
+ private:
+  void run();
+  void compute(CapturedFrame& frame);
+  [[nodiscard]] bool adopt(const RawImageView& image, std::uint64_t seq);
+  [[nodiscard]] Result<void> process(const CapturedFrame& frame, ResultSlot& slot);
+  void count_failure(const CapturedFrame& frame, const std::string& reason);
+
+  FrameQueue& queue_;
+  Publisher& publisher_;
+  const std::function<void()> generation_started_;
+  std::shared_ptr<Generation> current_;  // the compute thread's
+  std::uint64_t lost_before_ = 0;        // frames without a result since the last one
+  RateLimit failure_limit_;
+
+  std::mutex mutex_;  // guards next_ and retired_
+  std::shared_ptr<Generation> next_;
+  std::shared_ptr<Generation> retired_;
+  std::atomic<bool> has_next_{false};
+  std::atomic<std::uint64_t> failed_{0};
+  std::atomic<std::uint64_t> computed_{0};
+  std::atomic<std::int64_t> last_round_ns_{0};
+  std::thread thread_;
+};
+
+}  // namespace patternd

@@ -1,0 +1,68 @@
+#include "daemon/generation.h"
+
+namespace patternd {
+
+bool same_format(const SourceFormat& a, const SourceFormat& b) {
+  return a.width == b.width && a.height == b.height && a.stride_bytes == b.stride_bytes &&
+         a.format == b.format && a.bayer == b.bayer;
+}
+
+bool Generation::takes(const RawImageView& image) const {
+  return image.width == format.width && image.height == format.height &&
+         image.stride_bytes == format.stride_bytes && image.format == format.format &&
+         image.bayer == format.bayer;
+}
+
+ProcessorConfig processor_config(const Configuration& configuration, const SourceFormat& format) {
+  ProcessorConfig config;
+  config.width = format.width;
+  config.height = format.height;
+  config.stride_bytes = format.stride_bytes;
+  config.format = format.format;
+  config.bayer = format.bayer;
+  config.calibration = configuration.calibration;
+  for (const Configuration::PatternEntry& entry : configuration.patterns)
+    config.patterns.push_back({entry.pattern, entry.params});
+  config.blobs = configuration.blobs;
+  config.dark_frame = configuration.dark_frame;
+  config.threads = configuration.compute.threads;
+  return config;
+}
+
+Result<std::shared_ptr<Generation>> make_generation(const Configuration& configuration,
+                                                    std::uint32_t number,
+                                                    const SourceFormat& format,
+                                                    const ProcessorFactory& factory) {
+  const ProcessorConfig config = processor_config(configuration, format);
+  auto processor = factory(configuration.compute, config);
+  if (!processor) {
+    return fail(processor.error().code,
+                configuration.file + ": cannot run: " + processor.error().message);
+  }
+  auto generation = std::make_shared<Generation>();
+  generation->number = number;
+  generation->format = format;
+  generation->processor = std::move(*processor);
+  auto labels = result_format(config);
+  for (std::size_t i = 0; i < labels.patterns.size(); ++i)
+    labels.patterns[i].name = configuration.patterns[i].name;
+  generation->result_format = std::make_shared<const ResultFormat>(std::move(labels));
+  return generation;
+}
+
+Greeting greeting_for(const Configuration& configuration, const Generation* generation) {
+  Greeting greeting;
+  greeting.camera = configuration.camera.name;
+  for (const auto& entry : configuration.patterns) greeting.patterns.push_back(entry.name);
+  if (generation == nullptr) {
+    greeting.backend =
+        configuration.compute.backend == ComputeConfig::Backend::kCuda ? "cuda" : "cpu";
+    return greeting;
+  }
+  greeting.width = generation->format.width;
+  greeting.height = generation->format.height;
+  greeting.backend = generation->processor->backend();
+  return greeting;
+}
+
+}  // namespace patternd

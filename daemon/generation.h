@@ -1,0 +1,47 @@
+// A configuration at work: everything that frames are computed with, made beside the running one
+// and taken over between two frames.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "daemon/configuration.h"
+#include "daemon/messages.h"
+#include "daemon/result_line.h"
+#include "pipeline/frame_processor.h"
+#include "pipeline/source.h"
+
+namespace patternd {
+
+// Frames of one kind need the same processor.
+[[nodiscard]] bool same_format(const SourceFormat& a, const SourceFormat& b);
+
+struct Generation {
+  std::uint32_t number = 0;  // of the configuration; counts from 1
+  SourceFormat format;
+  std::unique_ptr<FrameProcessor> processor;
+  std::shared_ptr<const ResultFormat> result_format;
+  // Set by the compute thread: the first frame that ran under it.
+  std::atomic<bool> started{false};
+  std::atomic<std::uint64_t> first_seq{0};
+
+  // Frames of this kind are what the processor was made for.
+  [[nodiscard]] bool takes(const RawImageView& image) const;
+};
+
+// Makes the processor that `compute` asks for.
+using ProcessorFactory = std::function<Result<std::unique_ptr<FrameProcessor>>(
+    const ComputeConfig& compute, const ProcessorConfig& config)>;
+
+[[nodiscard]] ProcessorConfig processor_config(const Configuration& configuration,
+                                               const SourceFormat& format);
+[[nodiscard]] Result<std::shared_ptr<Generation>> make_generation(
+    const Configuration& configuration, std::uint32_t number, const SourceFormat& format,
+    const ProcessorFactory& factory);
+[[nodiscard]] Greeting greeting_for(const Configuration& configuration,
+                                    const Generation* generation);
+
+}  // namespace patternd

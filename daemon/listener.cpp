@@ -1,0 +1,149 @@
+#include "daemon/listener.h"
+
+#include <arpa/inet.h>
+#include <cerrno>
+#include <cstring>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <utility>
+
+namespace patternd {
+namespace {
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+SocketAddress tcp_socket_address(const Address& address) {
+  SocketAddress result;
+  const std::string host = address.host == "localhost" ? "127.0.0.1" : address.host;
+  sockaddr_in v4{};
+  sockaddr_in6 v6{};
+  if (inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(address.port);
+    std::memcpy(&result.storage, &v4, sizeof v4);
+    result.size = sizeof v4;
+  } else if (inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) == 1) {
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(address.port);
+    std::memcpy(&result.storage, &v6, sizeof v6);
+    result.size = sizeof v6;
+  }
+  return result;
+}
+
+SocketAddress unix_socket_address(const Address& address) {
+  SocketAddress result;
+  sockaddr_un local{};
+  local.sun_family = AF_UNIX;
+  std::memcpy(local.sun_path, address.path.c_str(), std::min(address.path.size(), kMaxUnixPath));
+  std::memcpy(&result.storage, &local, sizeof local);
+  result.size = sizeof local;
+  return result;
+}
+
+tl::unexpected<Error> cannot_listen(const Address& address, const std::string& why,
+                                    const std::string& cure) {
+  return fail(ErrorCode::kIo, shown(address) + ": cannot listen (" + why + "); " + cure);
+}
+
+std::string cure_of(int error) {
+  switch (error) {
+    case EADDRINUSE:
+      return "another program, perhaps another patternd, has this address; stop it or set another "
+             "in publish";
+    case EADDRNOTAVAIL:
+      return "this machine has no such address; set one that it has in publish";
+    case EACCES:
+      return "patternd lacks the right; set a port above 1023, or a folder that it may write to";
+    case ENOENT:
+      return "the folder does not exist; create it or set another path in publish.unix";
+    default:
+      return "set another address in publish";
+  }
+}
+
+// Makes way for a Unix socket: a file without a server behind it goes.
+Result<void> remove_stale_socket(const Address& address, const SocketAddress& where) {
+  struct stat status {};
+  if (lstat(address.path.c_str(), &status) != 0) return {};
+  if (!S_ISSOCK(status.st_mode)) {
+    return cannot_listen(address, "a file that is no socket stands there",
+                         "remove it or set another path in publish.unix");
+  }
+  const FileDescriptor probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (connect(probe.get(), where.get(), where.size) == 0 || errno == EAGAIN)
+    return cannot_listen(address, std::strerror(EADDRINUSE), cure_of(EADDRINUSE));
+  unlink(address.path.c_str());
+  return {};
+}
+
+}  // namespace
+
+Result<Listener> Listener::open(const Address& address) {
+  const bool is_unix = address.kind == Address::Kind::kUnix;
+  const SocketAddress where = is_unix ? unix_socket_address(address) : tcp_socket_address(address);
+  if (is_unix) {
+    if (auto way = remove_stale_socket(address, where); !way)
+      return tl::make_unexpected(way.error());
+  }
+  FileDescriptor socket_fd(
+      socket(where.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int one = 1;
+  if (!is_unix) setsockopt(socket_fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (!socket_fd.valid() || bind(socket_fd.get(), where.get(), where.size) != 0) {
+    const int error = errno;
+    return cannot_listen(address, std::strerror(error), cure_of(error));
+  }
+  // Nobody can connect before listen(), so the mode is right from the first client on.
+  const bool moded = !is_unix || chmod(address.path.c_str(), 0660) == 0;
+  if (!moded || listen(socket_fd.get(), SOMAXCONN) != 0) {
+    const int error = errno;
+    return cannot_listen(address, std::strerror(error), cure_of(error));
+  }
+  return Listener(address, std::move(socket_fd));
+}
+
+Listener::Listener(Address address, FileDescriptor socket)
+    : address_(std::move(address)), socket_(std::move(socket)) {}
+
+Listener& Listener::operator=(Listener&& other) noexcept {
+  if (this != &other) {
+    remove_file();
+    address_ = std::move(other.address_);
+    socket_ = std::move(other.socket_);
+  }
+  return *this;
+}
+
+Listener::~Listener() { remove_file(); }
+
+void Listener::remove_file() {
+  if (socket_.valid() && address_.kind == Address::Kind::kUnix) unlink(address_.path.c_str());
+}
+
+Address Listener::bound_address() const {
+  Address bound = address_;
+  if (bound.kind == Address::Kind::kUnix || bound.port != 0) return bound;
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (getsockname(fd(), reinterpret_cast<sockaddr*>(&storage), &size) != 0) return bound;
+  if (storage.ss_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, &storage, sizeof v4);
+    bound.port = ntohs(v4.sin_port);
+  } else {
+    sockaddr_in6 v6{};
+    std::memcpy(&v6, &storage, sizeof v6);
+    bound.port = ntohs(v6.sin6_port);
+  }
+  return bound;
+}
+
+}  // namespace patternd

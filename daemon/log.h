@@ -1,0 +1,13 @@
+// How the service logs: key=value lines on stderr, which journald stores with their priority.
+#pragma once
+
+#include "daemon/configuration.h"
+
+namespace patternd {
+
+// Call once at start. Under systemd (JOURNAL_STREAM is set) a line begins with "<N>", the priority
+// that journald strips; otherwise with the time (UTC) and the level.
+void set_up_log(LogLevel level);
+void set_log_level(LogLevel level);
+
+}  // namespace patternd

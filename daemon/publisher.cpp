@@ -1,0 +1,453 @@
+#include "daemon/publisher.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <condition_variable>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <utility>
+
+namespace patternd {
+namespace {
+
+constexpr std::uint64_t kBellTag = 0;
+constexpr std::uint64_t kFirstListenerTag = 1;
+constexpr std::uint64_t kFirstClient = 1000;
+constexpr int kRoundMs = 500;
+constexpr std::int64_t kMs = 1'000'000;
+// How long a client that is being turned away may take to read why.
+constexpr std::int64_t kCloseNs = 2000 * kMs;
+// What the kernel buffers for one client (it doubles the number): a bound on its memory too.
+constexpr int kSocketBufferBytes = 256 << 10;
+constexpr int kMostAcceptedAtOnce = 64;
+
+FileDescriptor open_spare() { return FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+void tune(int socket_fd, bool is_tcp) {
+  const int on = 1;
+  setsockopt(socket_fd, SOL_SOCKET, SO_SNDBUF, &kSocketBufferBytes, sizeof kSocketBufferBytes);
+  if (!is_tcp) return;
+  setsockopt(socket_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // A machine that vanished without a word is noticed within about a minute and a half.
+  setsockopt(socket_fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  const int idle_s = 60;
+  const int interval_s = 10;
+  const int probes = 3;
+  setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+  setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+}  // namespace
+
+Publisher::Publisher(std::vector<Listener> listeners, PublisherCallbacks callbacks,
+                     LatencyStatistics& statistics, std::size_t slots)
+    : callbacks_(std::move(callbacks)),
+      statistics_(statistics),
+      free_(slots),
+      ready_(slots),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      spare_(open_spare()),
+      listeners_(std::move(listeners)),
+      next_client_(kFirstClient),
+      ring_(kRingBytes, kRingLines),
+      refused_limit_(10'000 * kMs) {
+  for (std::size_t i = 0; i < slots; ++i) {
+    slots_.push_back(std::make_unique<ResultSlot>());
+    free_.try_push(slots_.back().get());
+  }
+  for (const Listener& listener : listeners_) bound_.push_back(listener.bound_address());
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = kBellTag;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, bell_.fd(), &event);
+  last_round_ns_ = monotonic_ns();
+  thread_ = std::thread([this] { run(); });
+}
+
+Publisher::~Publisher() { finish(0); }
+
+ResultSlot* Publisher::acquire(std::chrono::milliseconds timeout) {
+  return free_.pop(timeout).value_or(nullptr);
+}
+
+void Publisher::submit(ResultSlot* slot) {
+  ready_.try_push(slot);  // there is room for every slot
+  bell_.ring();
+}
+
+void Publisher::abandon(ResultSlot* slot) { free_.try_push(slot); }
+
+void Publisher::post(Task task) {
+  {
+    const std::lock_guard<std::mutex> lock(tasks_mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  bell_.ring();
+}
+
+void Publisher::reply(std::uint64_t client, std::string line) {
+  post([this, client, text = std::move(line)] {
+    const auto found = clients_.find(client);
+    if (found == clients_.end()) return;
+    found->second->send_own(text);
+    if (!advance(*found->second)) remove_client(client);
+  });
+}
+
+void Publisher::tell_camera(bool lost, const std::string& reason) {
+  post([this, lost, text = camera_line(lost, reason)] {
+    publish_ready();  // results from before come before
+    camera_lost_ = lost ? text : std::string();
+    for (const auto& [id, client] : clients_) {
+      if (client->subscription().camera && !client->closing()) client->send_own(text);
+    }
+    flush_clients();
+  });
+}
+
+void Publisher::greet_with(const Greeting& greeting) {
+  post([this, text = hello_line(greeting), names = greeting.patterns] {
+    greeting_ = text;
+    pattern_names_ = names;
+  });
+}
+
+void Publisher::change_listeners(std::vector<Listener> added, std::vector<Address> keep) {
+  // std::function copies what it holds; a listener has one owner.
+  const auto moved = std::make_shared<std::vector<Listener>>(std::move(added));
+  post([this, moved, kept = std::move(keep)] {
+    listening_ = false;
+    const auto goes = [&kept](const Listener& listener) {
+      return std::find(kept.begin(), kept.end(), listener.address()) == kept.end();
+    };
+    for (const Listener& listener : listeners_)
+      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener.fd(), nullptr);
+    listeners_.erase(std::remove_if(listeners_.begin(), listeners_.end(), goes), listeners_.end());
+    for (Listener& listener : *moved) listeners_.push_back(std::move(listener));
+    watch_listeners();
+    const std::lock_guard<std::mutex> lock(tasks_mutex_);
+    bound_.clear();
+    for (const Listener& listener : listeners_) bound_.push_back(listener.bound_address());
+  });
+}
+
+void Publisher::set_latency_log(std::shared_ptr<LatencyLog> log) {
+  post([this, next = std::move(log)] { latency_log_ = next; });
+}
+
+void Publisher::settle() {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;
+  post([&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    done = true;
+    changed.notify_one();
+  });
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [&] { return done; });
+}
+
+void Publisher::finish(int patience_ms) {
+  if (!thread_.joinable()) return;
+  finish_deadline_ns_ = monotonic_ns() + patience_ms * kMs;
+  finishing_ = true;
+  bell_.ring();
+  thread_.join();
+}
+
+PublisherCounters Publisher::counters() const {
+  return {client_count_, accepted_, refused_, results_, dropped_results_};
+}
+
+std::vector<Address> Publisher::bound_addresses() const {
+  const std::lock_guard<std::mutex> lock(tasks_mutex_);
+  return bound_;
+}
+
+void Publisher::run() {
+  watch_listeners();
+  while (!finishing_) round(kRoundMs);
+  run_tasks();
+  publish_ready();
+  while (!everything_sent() && monotonic_ns() < finish_deadline_ns_) round(10);
+  for (const auto& [id, client] : clients_) client->finish_output();
+  clients_.clear();
+  client_count_ = 0;
+  listeners_.clear();
+  run_tasks();
+}
+
+bool Publisher::everything_sent() const {
+  return std::none_of(clients_.begin(), clients_.end(), [](const auto& entry) {
+    return (entry.second->watched_events & EPOLLOUT) != 0;
+  });
+}
+
+void Publisher::round(int timeout_ms) {
+  std::array<epoll_event, 64> events{};
+  const int count =
+      epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
+  last_round_ns_ = monotonic_ns();
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    const std::uint64_t tag = event.data.u64;
+    if (tag == kBellTag) {
+      bell_.clear();
+      run_tasks();
+      publish_ready();
+    } else if (tag < kFirstClient) {
+      const std::size_t index = tag - kFirstListenerTag;
+      if (index < listeners_.size()) accept_clients(listeners_[index]);
+    } else {
+      const auto found = clients_.find(tag);
+      if (found != clients_.end()) serve(*found->second, event.events);
+    }
+  }
+  if (!listening_) watch_listeners();
+  close_overdue_clients();
+}
+
+void Publisher::run_tasks() {
+  std::vector<Task> tasks;
+  {
+    const std::lock_guard<std::mutex> lock(tasks_mutex_);
+    tasks.swap(tasks_);
+  }
+  for (const Task& task : tasks) task();
+}
+
+void Publisher::publish_ready() {
+  while (const auto slot = ready_.try_pop()) {
+    publish(**slot);
+    free_.try_push(*slot);
+  }
+}
+
+void Publisher::publish(ResultSlot& slot) {
+  write_line(slot);
+  flush_clients();
+  const std::int64_t now = monotonic_ns();
+  slot.result.times[Stage::kPublish] = now - slot.processed_ns;
+  slot.result.times[Stage::kTotal] = now - slot.started_ns;
+  statistics_.record(slot.result.times, now);
+  if (latency_log_ != nullptr)
+    latency_log_->add(slot.info.seq, slot.info.captured_mono_ns, slot.result.times);
+}
+
+void Publisher::write_line(ResultSlot& slot) {
+  const std::size_t line_bytes = result_line_bound(*slot.format);
+  const std::size_t matches = std::min(match_bound(*slot.format), slot.result.matches.size());
+  const std::size_t bytes = ResultRing::bytes_for(line_bytes, matches);
+  const std::uint64_t oldest = ring_.oldest_after(bytes);
+  for (const auto& [id, client] : clients_) {
+    const std::uint64_t before = client->dropped_total();
+    client->skip_to(oldest, ring_);
+    dropped_results_ += client->dropped_total() - before;
+  }
+  ResultLineWriter writer(ring_.reserve(bytes), line_bytes);
+  writer.begin(*slot.format, slot.info, slot.result, {}, &spans_);
+  // The line itself can only tell the time until now; the statistics count until it was handed
+  // over.
+  StageTimes times = slot.result.times;
+  const std::int64_t now = monotonic_ns();
+  times[Stage::kPublish] = now - slot.processed_ns;
+  times[Stage::kTotal] = now - slot.started_ns;
+  ring_.commit(writer.finish(times).size(), spans_);
+  ++results_;
+}
+
+void Publisher::flush_clients() {
+  gone_.clear();
+  for (const auto& [id, client] : clients_) {
+    const bool blocked = (client->watched_events & EPOLLOUT) != 0;
+    if (!blocked && !advance(*client)) gone_.push_back(id);
+  }
+  for (const std::uint64_t id : gone_) remove_client(id);
+}
+
+void Publisher::watch_listeners() {
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = kFirstListenerTag + i;
+    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listeners_[i].fd(), &event);
+  }
+  listening_ = true;
+}
+
+void Publisher::accept_clients(const Listener& listener) {
+  const bool is_tcp = listener.address().kind == Address::Kind::kTcp;
+  for (int i = 0; i < kMostAcceptedAtOnce; ++i) {
+    FileDescriptor socket(accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.valid()) {
+      add_client(std::move(socket), is_tcp);
+      continue;
+    }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+      refuse_one(listener);
+    if (errno != EINTR && errno != ECONNABORTED) return;
+  }
+}
+
+// No file descriptor is left: the spare one is given up for long enough to hang up on one client,
+// which would otherwise wait in silence, and wake us for ever.
+void Publisher::refuse_one(const Listener& listener) {
+  if (make_room_for_client()) return;  // the next round accepts
+  spare_.reset();
+  const FileDescriptor refused(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (refused.valid()) {
+    ++refused_;
+  } else {
+    listening_ = false;  // not even that: look again in the next round
+    for (const Listener& each : listeners_)
+      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, each.fd(), nullptr);
+  }
+  spare_ = open_spare();
+  warn_refused("no file descriptor is left; raise LimitNOFILE, or connect fewer clients");
+}
+
+void Publisher::warn_refused(const char* why) {
+  if (!refused_limit_.allow(monotonic_ns())) return;
+  spdlog::warn("client=refused clients={} refused={} reason=\"{}\"", clients_.size(),
+               refused_.load(), why);
+}
+
+// Clients that closed their side may be listening still, or may be gone for good without our being
+// told; where room is short the one that did so first goes.
+bool Publisher::make_room_for_client() {
+  std::uint64_t oldest = 0;
+  for (const auto& [id, client] : clients_) {
+    if (client->input_closed() && (oldest == 0 || id < oldest)) oldest = id;
+  }
+  if (oldest == 0) return false;
+  remove_client(oldest);
+  return true;
+}
+
+void Publisher::add_client(FileDescriptor socket, bool is_tcp) {
+  tune(socket.get(), is_tcp);
+  const bool room = clients_.size() < kMaxClients || make_room_for_client();
+  if (!room) {
+    ++refused_;
+    warn_refused("too many clients");
+    const std::string line = error_line("", "patternd serves " + std::to_string(kMaxClients) +
+                                                " clients at most; close some and connect again");
+    (void)send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    return;
+  }
+  const std::uint64_t id = next_client_++;
+  auto client = std::make_unique<Client>(id, std::move(socket), ring_.next());
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = id;
+  client->watched_events = EPOLLIN;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client->fd(), &event) != 0) {
+    ++refused_;
+    warn_refused("the kernel watches no more sockets; raise fs.epoll.max_user_watches");
+    return;
+  }
+  client->send_own(greeting_);
+  client->send_own(camera_lost_);  // what those who came earlier know
+  Client& added = *client;
+  clients_.emplace(id, std::move(client));
+  ++accepted_;
+  client_count_ = clients_.size();
+  if (!advance(added)) remove_client(id);
+}
+
+void Publisher::remove_client(std::uint64_t id) {
+  clients_.erase(id);  // closing the socket takes it out of the epoll set too
+  client_count_ = clients_.size();
+}
+
+void Publisher::close_overdue_clients() {
+  gone_.clear();
+  const std::int64_t now = monotonic_ns();
+  for (const auto& [id, client] : clients_) {
+    if (client->closing() && now >= client->close_deadline_ns()) gone_.push_back(id);
+  }
+  for (const std::uint64_t id : gone_) remove_client(id);
+}
+
+void Publisher::serve(Client& client, std::uint32_t events) {
+  const std::uint64_t id = client.id();
+  if ((events & (EPOLLIN | EPOLLHUP)) != 0 && !client.input_closed()) {
+    if (client.receive() == Client::Input::kGone) return remove_client(id);
+    read_commands(client);
+  }
+  const bool hung_up = (events & (EPOLLERR | EPOLLHUP)) != 0;
+  const bool closed_down = client.output_finished() && client.input_closed();
+  if (hung_up || closed_down || !advance(client)) remove_client(id);
+}
+
+void Publisher::read_commands(Client& client) {
+  std::string_view line;
+  while (!client.closing() && client.next_line(line)) {
+    if (!line.empty()) answer(client, line);
+  }
+  if (client.oversized() && !client.closing()) {
+    client.send_own(error_line("",
+                               "a line of more than 65536 bytes; commands are shorter, and the "
+                               "connection closes now"));
+    client.begin_close(monotonic_ns() + kCloseNs);
+  }
+}
+
+void Publisher::answer(Client& client, std::string_view line) {
+  const auto command = parse_command(line, pattern_names_);
+  if (command) {
+    execute(client, *command);
+  } else {
+    client.send_own(error_line(command.error().name, command.error().message));
+  }
+}
+
+void Publisher::execute(Client& client, const ClientCommand& command) {
+  switch (command.kind) {
+    case ClientCommand::Kind::kStatus:
+      return client.send_own(reply_line(command.name, callbacks_.status()));
+    case ClientCommand::Kind::kLatency:
+      return client.send_own(reply_line(command.name, callbacks_.latency()));
+    case ClientCommand::Kind::kReload:
+      return callbacks_.reload(client.id());
+    case ClientCommand::Kind::kSubscribe:
+      break;
+  }
+  const Subscription& wanted = command.subscription;
+  client.subscribe(wanted);
+  Json types = Json::array();
+  if (wanted.results) types.push_back("result");
+  if (wanted.camera) types.push_back("camera");
+  const Json patterns = wanted.patterns.empty() ? pattern_names_ : wanted.patterns;
+  client.send_own(reply_line(command.name,
+                             {{"types", types}, {"patterns", patterns}, {"every", wanted.every}}));
+}
+
+bool Publisher::advance(Client& client) {
+  const Client::Flow flow = client.flush(ring_);
+  if (flow == Client::Flow::kGone) return false;
+  if (flow == Client::Flow::kIdle && client.closing() && !client.output_finished())
+    client.finish_output();
+  watch(client, flow == Client::Flow::kBlocked);
+  return true;
+}
+
+void Publisher::watch(Client& client, bool blocked) {
+  const std::uint32_t wanted = (client.wants_input() ? static_cast<std::uint32_t>(EPOLLIN) : 0U) |
+                               (blocked ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
+  if (wanted == client.watched_events) return;
+  epoll_event event{};
+  event.events = wanted;
+  event.data.u64 = client.id();
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, client.fd(), &event);
+  client.watched_events = wanted;
+}
+
+}  // namespace patternd

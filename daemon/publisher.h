@@ -1,0 +1,162 @@
+// Gives results out: one thread, epoll, TCP and Unix sockets, any number of clients that never wait
+// for each other and never delay a frame. PROTOCOL.md says what goes over the wire.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/bounded_queue.h"
+#include "daemon/client.h"
+#include "daemon/listener.h"
+#include "daemon/messages.h"
+#include "daemon/rate_limit.h"
+#include "daemon/result_line.h"
+#include "daemon/result_ring.h"
+#include "pipeline/latency_histogram.h"
+#include "pipeline/latency_log.h"
+
+namespace patternd {
+
+// A frame's result on its way from computing to publishing. There are few, all made at start.
+struct ResultSlot {
+  FrameInfo info;
+  FrameResult result;
+  // CLOCK_MONOTONIC from which `total` counts: the driver's stamp, or in a replay the moment at
+  // which the frame was handed out.
+  std::int64_t started_ns = 0;
+  std::int64_t processed_ns = 0;
+  std::shared_ptr<const ResultFormat> format;
+};
+
+// What clients ask the service for. `status` and `latency` are called on the publisher's thread and
+// return soon; `reload` only starts one, and Publisher::reply() answers later.
+struct PublisherCallbacks {
+  std::function<Json()> status;
+  std::function<Json()> latency;
+  std::function<void(std::uint64_t client)> reload;
+};
+
+struct PublisherCounters {
+  std::uint64_t clients = 0;          // connected now
+  std::uint64_t accepted = 0;         // ever
+  std::uint64_t refused = 0;          // too many clients or no file descriptor left
+  std::uint64_t results = 0;          // result lines written
+  std::uint64_t dropped_results = 0;  // lines that slow clients lost, over all clients
+};
+
+class Publisher {
+ public:
+  // Bounds that all clients share.
+  static constexpr std::size_t kRingBytes = std::size_t{8} << 20;
+  static constexpr std::size_t kRingLines = 4096;
+  static constexpr std::size_t kMaxClients = 512;
+
+  // `slots` results may be under way at once. `statistics` and `callbacks` outlive the publisher.
+  Publisher(std::vector<Listener> listeners, PublisherCallbacks callbacks,
+            LatencyStatistics& statistics, std::size_t slots);
+  // finish(0), unless it has been called.
+  ~Publisher();
+  Publisher(const Publisher&) = delete;
+  Publisher& operator=(const Publisher&) = delete;
+
+  // A free slot, or null after `timeout`. Slots come back by submit() or abandon().
+  [[nodiscard]] ResultSlot* acquire(std::chrono::milliseconds timeout);
+  void submit(ResultSlot* slot);
+  void abandon(ResultSlot* slot);
+
+  // From any thread; done by the publisher's thread soon after.
+  void reply(std::uint64_t client, std::string line);
+  void tell_camera(bool lost, const std::string& reason);
+  // What clients that connect from now on are greeted with.
+  void greet_with(const Greeting& greeting);
+  // Takes over the listeners; those with the address of a present one are not among them. `keep`:
+  // addresses of present ones that stay. Clients stay connected.
+  void change_listeners(std::vector<Listener> added, std::vector<Address> keep);
+  void set_latency_log(std::shared_ptr<LatencyLog> log);
+  // Waits until everything asked before has been done.
+  void settle();
+
+  // Publishes what was submitted, lets clients read it for at most `patience_ms`, closes everything
+  // and ends the thread. Nothing may be submitted after.
+  void finish(int patience_ms);
+
+  [[nodiscard]] PublisherCounters counters() const;
+  // Addresses as bound, for logs and tests.
+  [[nodiscard]] std::vector<Address> bound_addresses() const;
+  // CLOCK_MONOTONIC of the thread's last round; it makes one at least each second.
+  [[nodiscard]] std::int64_t last_round_ns() const { return last_round_ns_.load(); }
+
+ private:
+  using Task = std::function<void()>;
+  void post(Task task);
+  void run();
+  void round(int timeout_ms);
+  void run_tasks();
+  void publish_ready();
+  void publish(ResultSlot& slot);
+  void write_line(ResultSlot& slot);
+  void flush_clients();
+  [[nodiscard]] bool everything_sent() const;
+
+  void accept_clients(const Listener& listener);
+  void add_client(FileDescriptor socket, bool is_tcp);
+  void refuse_one(const Listener& listener);
+  [[nodiscard]] bool make_room_for_client();
+  void serve(Client& client, std::uint32_t events);
+  void read_commands(Client& client);
+  void answer(Client& client, std::string_view line);
+  void execute(Client& client, const ClientCommand& command);
+  // Sends what can be sent and watches for what is missing; false when the client has gone.
+  bool advance(Client& client);
+  void watch(Client& client, bool blocked);
+  void watch_listeners();
+  void remove_client(std::uint64_t id);
+  void close_overdue_clients();
+  void warn_refused(const char* why);
+
+  PublisherCallbacks callbacks_;
+  LatencyStatistics& statistics_;
+  std::vector<std::unique_ptr<ResultSlot>> slots_;
+  BoundedQueue<ResultSlot*> free_;
+  BoundedQueue<ResultSlot*> ready_;
+  Bell bell_;
+
+  mutable std::mutex tasks_mutex_;
+  std::vector<Task> tasks_;
+  std::vector<Address> bound_;
+
+  // The publisher's thread alone.
+  FileDescriptor epoll_;
+  FileDescriptor spare_;  // given up for a moment to turn a client away when none is left
+  std::vector<Listener> listeners_;
+  bool listening_ = false;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Client>> clients_;
+  std::uint64_t next_client_;
+  ResultRing ring_;
+  std::vector<MatchSpan> spans_;
+  std::string greeting_;
+  std::string camera_lost_;  // the line that said so, while it is
+  std::vector<std::string> pattern_names_;
+  std::shared_ptr<LatencyLog> latency_log_;
+  RateLimit refused_limit_;
+  std::vector<std::uint64_t> gone_;
+
+  std::atomic<std::uint64_t> client_count_{0};
+  std::atomic<std::uint64_t> accepted_{0};
+  std::atomic<std::uint64_t> refused_{0};
+  std::atomic<std::uint64_t> results_{0};
+  std::atomic<std::uint64_t> dropped_results_{0};
+  std::atomic<std::int64_t> last_round_ns_{0};
+  std::atomic<bool> finishing_{false};
+  std::atomic<std::int64_t> finish_deadline_ns_{0};
+  std::thread thread_;
+};
+
+}  // namespace patternd

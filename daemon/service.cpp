@@ -1,0 +1,211 @@
+#include "daemon/service.h"
+
+#include <spdlog/spdlog.h>
+#include <utility>
+
+#include "daemon/latency_report.h"
+
+namespace patternd {
+namespace {
+
+// Frames that wait to be computed: one of a live camera (Capture sees to that), two of a recording.
+constexpr std::size_t kQueuedFrames = 2;
+constexpr std::size_t kResultSlots = 4;
+
+// A camera that may yet come is waited for; a mistake in the configuration never heals.
+bool may_come(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kNotFound:
+    case ErrorCode::kIo:
+    case ErrorCode::kTimeout:
+    case ErrorCode::kDevice:
+    case ErrorCode::kEndOfStream:
+      return true;
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kParse:
+    case ErrorCode::kUnsupported:
+    case ErrorCode::kExhausted:
+    case ErrorCode::kInternal:
+      break;
+  }
+  return false;
+}
+
+}  // namespace
+
+Service::Service(ServiceOptions options, Configuration configuration, ServiceParts parts)
+    : options_(std::move(options)),
+      parts_(std::move(parts)),
+      started_ns_(monotonic_ns()),
+      configuration_(std::make_shared<const Configuration>(std::move(configuration))),
+      queue_(kQueuedFrames) {}
+
+Result<std::unique_ptr<Service>> Service::create(ServiceOptions options,
+                                                 Configuration configuration, ServiceParts parts) {
+  std::vector<Listener> listeners;
+  for (const Address& address : configuration.listen) {
+    auto listener = Listener::open(address);
+    if (!listener) return tl::make_unexpected(listener.error());
+    listeners.push_back(std::move(*listener));
+  }
+  std::shared_ptr<LatencyLog> log;
+  if (!configuration.latency_log.empty()) {
+    auto opened = LatencyLog::open(configuration.latency_log);
+    if (!opened) return tl::make_unexpected(opened.error());
+    log = std::move(*opened);
+  }
+  std::unique_ptr<Service> service(
+      new Service(std::move(options), std::move(configuration), std::move(parts)));
+  Service* self = service.get();
+  PublisherCallbacks callbacks;
+  callbacks.status = [self] { return self->status(); };
+  callbacks.latency = [self] { return self->latency(); };
+  callbacks.reload = [self](std::uint64_t client) {
+    const std::lock_guard<std::mutex> lock(self->state_mutex_);
+    self->reload_requests_.push_back(client);
+    self->bell_.ring();
+  };
+  service->latency_log_ = log;
+  service->publisher_ = std::make_unique<Publisher>(std::move(listeners), std::move(callbacks),
+                                                    service->statistics_, kResultSlots);
+  service->publisher_->set_latency_log(log);
+  service->publisher_->greet_with(greeting_for(*service->configuration_, nullptr));
+  service->publisher_->settle();
+  service->compute_ = std::make_unique<Compute>(service->queue_, *service->publisher_,
+                                                [self] { self->bell_.ring(); });
+  return service;
+}
+
+Service::~Service() { stop(0); }
+
+std::shared_ptr<const Configuration> Service::configuration() const {
+  const std::lock_guard<std::mutex> lock(state_mutex_);
+  return configuration_;
+}
+
+std::shared_ptr<Capture> Service::capture() const {
+  const std::lock_guard<std::mutex> lock(state_mutex_);
+  return capture_;
+}
+
+Result<std::shared_ptr<Capture>> Service::make_capture(const CameraConfig& camera) {
+  auto source = parts_.make_source(camera);
+  if (!source) return tl::make_unexpected(source.error());
+  CaptureCallbacks callbacks;
+  callbacks.opened = [this](const SourceFormat& format) { return camera_opened(format); };
+  callbacks.camera = [this](bool lost, const std::string& why) { camera_changed(lost, why); };
+  callbacks.ended = [this](const std::optional<Error>& error) { camera_ended(error); };
+  return std::make_shared<Capture>(std::move(*source), queue_, sequence_, std::move(callbacks));
+}
+
+Result<void> Service::open() {
+  auto made = make_capture(configuration()->camera);
+  if (!made) return tl::make_unexpected(made.error());
+  const std::shared_ptr<Capture> opened = *made;
+  {
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    capture_ = opened;
+  }
+  const auto format = opened->open();
+  if (format) return camera_opened(*format);
+  if (!opened->is_live() || !may_come(format.error())) return tl::make_unexpected(format.error());
+  camera_changed(true, format.error().message);
+  return {};
+}
+
+void Service::start() {
+  started_ = true;
+  capture()->start();
+}
+
+// On the capture thread, or on the main one before it starts.
+Result<void> Service::camera_opened(const SourceFormat& format) {
+  const std::lock_guard<std::mutex> change(change_mutex_);
+  std::shared_ptr<const Configuration> configuration;
+  std::uint32_t number = 0;
+  bool fits = false;
+  {
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    configuration = configuration_;
+    number = configuration_number_;
+    format_ = format;
+    fits = generation_ != nullptr && same_format(generation_->format, format) &&
+           generation_->number == number;
+  }
+  if (fits) return {};
+  auto generation = make_generation(*configuration, number, format, parts_.make_processor);
+  if (!generation) return tl::make_unexpected(generation.error());
+  use(*generation);
+  publisher_->greet_with(greeting_for(*configuration, generation->get()));
+  return {};
+}
+
+void Service::use(const std::shared_ptr<Generation>& generation) {
+  {
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    generation_ = generation;
+  }
+  compute_->set_next(generation);
+}
+
+void Service::camera_changed(bool lost, const std::string& reason) {
+  const std::string name = configuration()->camera.name;
+  if (lost) {
+    spdlog::warn(
+        "camera={} state=lost reason=\"{}\" consequence=\"no results until it is back; "
+        "patternd keeps trying\"",
+        name, reason);
+  } else {
+    spdlog::info("camera={} state=running source=\"{}\"", name, reason);
+  }
+  publisher_->tell_camera(lost, reason);
+  bell_.ring();
+}
+
+void Service::camera_ended(const std::optional<Error>& error) {
+  {
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    end_error_ = error;
+  }
+  ended_ = true;
+  bell_.ring();
+}
+
+std::optional<Error> Service::end_error() const {
+  const std::lock_guard<std::mutex> lock(state_mutex_);
+  return end_error_;
+}
+
+std::vector<std::uint64_t> Service::take_reload_requests() {
+  const std::lock_guard<std::mutex> lock(state_mutex_);
+  return std::exchange(reload_requests_, {});
+}
+
+void Service::tick() {
+  bell_.clear();
+  answer_pending();
+  // What a reload replaced is taken apart here, away from the frames.
+  (void)compute_->take_retired();
+}
+
+void Service::stop(int patience_ms) {
+  if (stopped_) return;
+  stopped_ = true;
+  if (const auto running = capture()) running->stop();
+  queue_.close();
+  if (compute_ != nullptr) compute_->finish();
+  answer_pending();
+  if (publisher_ != nullptr) publisher_->finish(patience_ms);
+}
+
+Json Service::latency() const { return latency_json(statistics_, monotonic_ns()); }
+
+bool Service::makes_progress(std::int64_t limit_ns) const {
+  const std::int64_t oldest_allowed = monotonic_ns() - limit_ns;
+  const auto running = capture();
+  const bool captures = ended_ || running == nullptr || running->last_round_ns() >= oldest_allowed;
+  return captures && compute_->last_round_ns() >= oldest_allowed &&
+         publisher_->last_round_ns() >= oldest_allowed;
+}
+
+}  // namespace patternd

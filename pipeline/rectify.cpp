@@ -31,10 +31,10 @@ void Rectifier::process(const ImageView& input, MutableImageView output, ThreadP
   const RectifyMap& map = map_->map;
   auto job = [&](std::size_t i) { rectify_job(map, i, input, output); };
   if (pool != nullptr) {
-    pool->for_each(map.job_count(), job);
+    pool->for_each(map.jobs.size(), job);
     return;
   }
-  for (std::size_t i = 0; i < map.job_count(); ++i) job(i);
+  for (std::size_t i = 0; i < map.jobs.size(); ++i) job(i);
 }
 
 ImageView Rectifier::valid_mask() const { return std::as_const(map_->map.valid).view(); }

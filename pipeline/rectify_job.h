@@ -21,6 +21,44 @@ void rectify_job(const RectifyMap& map, std::size_t job, const ImageView& input,
 void rectify_job_scalar(const RectifyMap& map, std::size_t job, const ImageView& input,
                         const MutableImageView& output);
 
+// The job's block of the output. `output` is the whole picture (a map that is not transposed).
+[[nodiscard]] inline MutableImageView job_block(const RectifyJob& job,
+                                                const MutableImageView& output) {
+  return output.crop(job.x, job.y, job.width, job.height);
+}
+
+// Memory for one block of a transposed map; done() writes it, transposed, to the output.
+template <class T>
+class TransposedBlock {
+ public:
+  explicit TransposedBlock(const RectifyJob& job) : job_(job) {}
+  [[nodiscard]] MutableImageView view(PixelFormat format) {
+    return {reinterpret_cast<std::uint8_t*>(pixels_), job_.width, job_.height,
+            kTransposedWidth * sizeof(T), format};
+  }
+  // `Transpose` does 8×8 pixels: (from, their stride, to, stride in bytes).
+  template <class Transpose>
+  void write(const MutableImageView& output, Transpose&& transpose) const {
+    const int whole_width = job_.width / 8 * 8;
+    const int whole_height = job_.height / 8 * 8;
+    for (int x = 0; x < whole_width; x += 8) {  // whole lines of the output's cache one by one
+      for (int y = 0; y < whole_height; y += 8) {
+        transpose(pixels_ + y * kTransposedWidth + x, kTransposedWidth,
+                  output.row<T>(job_.x + x) + job_.y + y, output.stride_bytes);
+      }
+    }
+    for (int y = 0; y < job_.height; ++y) {
+      for (int x = y < whole_height ? whole_width : 0; x < job_.width; ++x) {
+        output.row<T>(job_.x + x)[job_.y + y] = pixels_[y * kTransposedWidth + x];
+      }
+    }
+  }
+
+ private:
+  const RectifyJob& job_;
+  alignas(64) T pixels_[kTransposedWidth * kTransposedHeight];
+};
+
 // The parts that both share.
 template <class T>
 void rectify_outside(const RectifyMap& map, const Segment& segment, T* output) {

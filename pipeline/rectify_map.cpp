@@ -13,10 +13,6 @@ namespace patternd {
 namespace {
 
 constexpr int kJobRows = 16;
-// Where neighbouring output pixels read different input rows, the picture is worked through in
-// columns this wide, so that the input rows in use stay in the first-level cache.
-constexpr int kStripWidth = 128;
-constexpr double kSteep = 0.3;  // input rows that one output pixel to the right moves down
 
 // Largest distance of a run's positions from the exact ones, in pixels. 8 bit: at a step from 0 to
 // 255 both axes together change the result by a quarter of a grey level.
@@ -68,69 +64,83 @@ class MapBuilder {
   MapBuilder(const CameraModel& model, RectifyMap& map) : camera_(model), map_(map) {}
 
   void build() {
-    const int strip = strip_width();
-    for (int left = 0; left < map_.output_width; left += strip) {
-      const int right = std::min(left + strip, map_.output_width);
-      for (int top = 0; top < map_.output_height; top += kJobRows) {
-        map_.job_starts.push_back(static_cast<std::uint32_t>(map_.segments.size()));
-        const int bottom = std::min(top + kJobRows, map_.output_height);
-        for (int y = top; y < bottom; ++y) add_row(left, right, y);
+    map_.transposed = runs_across_rows();
+    const int width = map_.transposed ? map_.output_height : map_.output_width;
+    const int height = map_.transposed ? map_.output_width : map_.output_height;
+    const int block_width = map_.transposed ? kTransposedWidth : width;
+    const int block_height = map_.transposed ? kTransposedHeight : kJobRows;
+    for (int top = 0; top < height; top += block_height) {
+      for (int left = 0; left < width; left += block_width) {
+        map_.jobs.push_back({static_cast<std::uint32_t>(map_.segments.size()), left, top,
+                             std::min(block_width, width - left),
+                             std::min(block_height, height - top)});
+        for (int y = 0; y < map_.jobs.back().height; ++y) add_row(map_.jobs.back(), y);
       }
     }
-    map_.job_starts.push_back(static_cast<std::uint32_t>(map_.segments.size()));
   }
 
  private:
-  int strip_width() const {
-    double steepness = 0;
-    int count = 0;
+  // Whether a step to the right in the output crosses more input rows than a step down does.
+  bool runs_across_rows() const {
+    double right = 0;
+    double down = 0;
     for (const double fx : {0.2, 0.5, 0.8}) {
       for (const double fy : {0.2, 0.5, 0.8}) {
         Jacobian2 j{};
         if (!camera_.to_input({fx * map_.output_width, fy * map_.output_height}, &j)) continue;
-        steepness += std::abs(j[2]);
-        ++count;
+        right += std::abs(j[2]);
+        down += std::abs(j[3]);
       }
     }
-    return count > 0 && steepness > kSteep * count ? kStripWidth : map_.output_width;
+    return right > down;
   }
 
-  // The last run of a strip ends with it and may overlap the one before.
-  void add_row(int left, int right, int y) {
+  // The last run of a row ends with it and may overlap the one before.
+  void add_row(const RectifyJob& job, int y) {
     last_kind_ = std::nullopt;
-    if (right - left < kRunLength) {
-      add_short_run(left, right - left, y);
+    if (job.width < kRunLength) {
+      add_lone_pixels(0, job.width, y, sources(job.x, job.y + y, job.width));
       return;
     }
-    for (int x = left; x < right; x += kRunLength) {
-      if (x + kRunLength > right) {
-        x = right - kRunLength;
+    for (int x = 0; x < job.width; x += kRunLength) {
+      if (x + kRunLength > job.width) {
+        x = job.width - kRunLength;
         last_kind_ = std::nullopt;
       }
-      add_run(x, y, sources(x, y, kRunLength));
+      add_run(x, y, sources(job.x + x, job.y + y, kRunLength));
     }
   }
 
+  // The sources of `count` pixels from (x, y) on, in the transposed output where that is used.
   RunSources sources(int x, int y, int count) {
     RunSources run;
     for (int i = 0; i < count; ++i) {
-      const auto slot = static_cast<std::size_t>(i);
-      const auto p = camera_.to_input({static_cast<double>(x + i), static_cast<double>(y)});
-      if (!p) continue;
-      const double right = map_.input_width - 1;
-      const double bottom = map_.input_height - 1;
-      if (!(p->x >= -kSnap && p->x <= right + kSnap && p->y >= -kSnap && p->y <= bottom + kSnap)) {
-        continue;
+      const int out_x = map_.transposed ? y : x + i;
+      const int out_y = map_.transposed ? x + i : y;
+      if (const auto p = source(out_x, out_y)) {
+        const auto slot = static_cast<std::size_t>(i);
+        run.x[slot] = p->x;
+        run.y[slot] = p->y;
+        run.valid[slot] = true;
+        ++run.valid_count;
       }
-      run.x[slot] = std::clamp(p->x, 0.0, right);
-      run.y[slot] = std::clamp(p->y, 0.0, bottom);
-      run.valid[slot] = true;
-      ++run.valid_count;
     }
-    std::uint8_t* mask = map_.valid.row<std::uint8_t>(y) + x;
-    for (int i = 0; i < count; ++i) mask[i] = run.valid[static_cast<std::size_t>(i)] ? 255 : 0;
-    if (run.valid_count < count) map_.all_valid = false;
     return run;
+  }
+
+  // Where an output pixel lies in the input picture; nothing outside. Notes which.
+  std::optional<Point2> source(int x, int y) {
+    const auto p = camera_.to_input({static_cast<double>(x), static_cast<double>(y)});
+    const double right = map_.input_width - 1;
+    const double bottom = map_.input_height - 1;
+    const bool inside =
+        p && p->x >= -kSnap && p->x <= right + kSnap && p->y >= -kSnap && p->y <= bottom + kSnap;
+    map_.valid.row<std::uint8_t>(y)[x] = inside ? 255 : 0;
+    if (!inside) {
+      map_.all_valid = false;
+      return std::nullopt;
+    }
+    return Point2{std::clamp(p->x, 0.0, right), std::clamp(p->y, 0.0, bottom)};
   }
 
   void add_run(int x, int y, const RunSources& run) {
@@ -195,30 +205,28 @@ class MapBuilder {
                            *y_curve,
                            static_cast<std::int16_t>(base_x),
                            static_cast<std::int16_t>(base_y)};
-    const int rows = rows_read(result, run);
-    if (rows == 0 || base_y + rows > map_.input_height) return false;
-    extend(rows == 2 ? RunKind::kTwoRows : RunKind::kThreeRows, map_.window_runs.size(), x, y, 1);
+    // Three rows may be read, whether or not this run needs the third.
+    if (base_y + 3 > map_.input_height || !reads_its_sources(result, run)) return false;
+    extend(RunKind::kWindow, map_.window_runs.size(), x, y, 1);
     map_.window_runs.push_back(result);
     return true;
   }
 
-  // 2 or 3; 0 where a pixel of the run misses its source, or reaches out of the window.
-  static int rows_read(const WindowRun& window, const RunSources& run) {
-    int rows = 2;
+  static bool reads_its_sources(const WindowRun& window, const RunSources& run) {
     for (std::size_t i = 0; i < run.x.size(); ++i) {
       const int wx = window_word(window.x0, window.x_slope, window.x_curve, i);
       const int wy = window_word(window.y0, window.y_slope, window.y_curve, i);
       // Column 15 has no right neighbour in the window; with fraction 0 none is needed.
-      if (wx < 0 || wx > (kWindowWidth - 1) * 4096 || wy < 0 || wy > 65535) return 0;
-      if (std::abs(wx / 4096.0 + window.base_x - run.x[i]) > kTolerance8) return 0;
-      if (std::abs(wy / 32768.0 + window.base_y - run.y[i]) > kTolerance8) return 0;
-      if (wy >= 32768) rows = 3;
+      if (wx < 0 || wx > (kWindowWidth - 1) * 4096 || wy < 0 || wy > 65535) return false;
+      if (std::abs(wx / 4096.0 + window.base_x - run.x[i]) > kTolerance8) return false;
+      if (std::abs(wy / 32768.0 + window.base_y - run.y[i]) > kTolerance8) return false;
     }
-    return rows;
+    return true;
   }
 
   bool add_cubic_run(int x, int y, const RunSources& run) {
-    const int base_x = static_cast<int>(*std::min_element(run.x.begin(), run.x.end()));
+    const int least_x = static_cast<int>(*std::min_element(run.x.begin(), run.x.end()));
+    const int base_x = std::min(least_x, std::max(map_.input_width - kWindowWidth, 0));
     const int base_y = static_cast<int>(*std::min_element(run.y.begin(), run.y.end()));
     const Cubic cx = fit(run.x, 3);
     const Cubic cy = fit(run.y, 3);
@@ -230,23 +238,39 @@ class MapBuilder {
     result.base_x = static_cast<std::int16_t>(base_x);
     result.base_y = static_cast<std::int16_t>(base_y);
     if (!reads_its_sources(result, run)) return false;
-    extend(RunKind::kCubic, map_.cubic_runs.size(), x, y, 1);
+    extend(cubic_kind(result), map_.cubic_runs.size(), x, y, 1);
     map_.cubic_runs.push_back(result);
     return true;
   }
 
   bool reads_its_sources(const CubicRun& cubic, const RunSources& run) const {
-    const double tolerance = map_.format == PixelFormat::kGray8 ? kTolerance8 : kToleranceFloat;
+    const bool bytes = map_.format == PixelFormat::kGray8;
+    const double tolerance = bytes ? kTolerance8 : kToleranceFloat;
+    // Bytes are fetched four at a time, of which two are used.
+    const int last_x = map_.input_width - (bytes ? 4 : 2);
+    const int last_y = map_.input_height - 2;
     for (std::size_t i = 0; i < run.x.size(); ++i) {
       const float fx = cubic_at(cubic.x, kRunT[i]);
       const float fy = cubic_at(cubic.y, kRunT[i]);
       if (!(fx >= 0 && fy >= 0)) return false;
-      if (static_cast<int>(fx) + cubic.base_x > map_.input_width - 2) return false;
-      if (static_cast<int>(fy) + cubic.base_y > map_.input_height - 2) return false;
+      if (static_cast<int>(fx) + cubic.base_x > last_x) return false;
+      if (static_cast<int>(fy) + cubic.base_y > last_y) return false;
       if (std::abs(static_cast<double>(fx) + cubic.base_x - run.x[i]) > tolerance) return false;
       if (std::abs(static_cast<double>(fy) + cubic.base_y - run.y[i]) > tolerance) return false;
     }
     return true;
+  }
+
+  RunKind cubic_kind(const CubicRun& cubic) const {
+    if (map_.format == PixelFormat::kGray8 || map_.input_width < kWindowWidth) {
+      return RunKind::kCubic;
+    }
+    if (cubic.base_y + 3 > map_.input_height) return RunKind::kCubic;
+    for (const float t : kRunT) {
+      if (static_cast<int>(cubic_at(cubic.x, t)) > kWindowWidth - 2) return RunKind::kCubic;
+      if (static_cast<int>(cubic_at(cubic.y, t)) > 1) return RunKind::kCubic;
+    }
+    return RunKind::kCubicWindow;
   }
 
   // Starts a segment, or makes the last one longer where this continues it.
@@ -279,7 +303,8 @@ Result<void> check_border(double border, PixelFormat format) {
 
 std::size_t RectifyMap::size_bytes() const {
   return window_runs.size() * sizeof(WindowRun) + cubic_runs.size() * sizeof(CubicRun) +
-         lone_pixels.size() * sizeof(LonePixel) + segments.size() * sizeof(Segment);
+         lone_pixels.size() * sizeof(LonePixel) + segments.size() * sizeof(Segment) +
+         jobs.size() * sizeof(RectifyJob);
 }
 
 Result<RectifyMap> make_rectify_map(const CameraModel& model, PixelFormat format) {

@@ -55,14 +55,14 @@ struct LonePixel {
 };
 
 enum class RunKind : std::uint8_t {
-  kOutside,    // count pixels without source
-  kTwoRows,    // count WindowRuns, each from two input rows
-  kThreeRows,  // count WindowRuns, each from three
-  kCubic,      // count CubicRuns
-  kLone,       // count LonePixels
+  kOutside,      // count pixels without source
+  kWindow,       // count WindowRuns, of input rows base_y to base_y + 2
+  kCubic,        // count CubicRuns
+  kCubicWindow,  // … whose sources lie in kWindowWidth columns of rows base_y to base_y + 2
+  kLone,         // count LonePixels
 };
 
-// Neighbouring runs of one kind in one output row, starting at pixel (x, y).
+// Neighbouring runs of one kind in one row of a job, starting at pixel (x, y) of the job's block.
 struct Segment {
   std::uint32_t first = 0;  // index into the kind's own list
   std::uint16_t x = 0;
@@ -70,6 +70,19 @@ struct Segment {
   std::uint16_t count = 0;
   RunKind kind = RunKind::kOutside;
 };
+
+// A block of the output that one thread does: segments [first_segment, the next job's).
+struct RectifyJob {
+  std::uint32_t first_segment = 0;
+  int x = 0;
+  int y = 0;
+  int width = 0;
+  int height = 0;
+};
+
+// Most pixels of a job's block in a transposed map, so that it fits on the stack.
+inline constexpr int kTransposedWidth = 128;
+inline constexpr int kTransposedHeight = 32;
 
 struct RectifyMap {
   PixelFormat format = PixelFormat::kGray8;
@@ -82,12 +95,17 @@ struct RectifyMap {
   std::vector<CubicRun> cubic_runs;
   std::vector<LonePixel> lone_pixels;
   std::vector<Segment> segments;
-  // Segments [job_starts[i], job_starts[i + 1]) are job i: a block of rows that one thread does.
-  std::vector<std::uint32_t> job_starts;
+  std::vector<RectifyJob> jobs;
+  // Where the output's rows run across the input's rows, runs go down the output's columns: the map
+  // is that of the transposed output, whose rows then run along the input's, and each job's block
+  // is transposed when it is done. Jobs, segments and runs count in the transposed output.
+  bool transposed = false;
   Image valid;
   bool all_valid = true;
 
-  [[nodiscard]] std::size_t job_count() const { return job_starts.size() - 1; }
+  [[nodiscard]] std::size_t end_segment(std::size_t job) const {
+    return job + 1 < jobs.size() ? jobs[job + 1].first_segment : segments.size();
+  }
   // What the inner loop streams through for one picture.
   [[nodiscard]] std::size_t size_bytes() const;
 };

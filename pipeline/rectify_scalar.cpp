@@ -60,12 +60,12 @@ void segment(const RectifyMap& map, const Segment& s, const ImageView& input,
       rectify_lone(map, s, input, out);
       break;
     case RunKind::kCubic:
+    case RunKind::kCubicWindow:
       for (std::size_t i = 0; i < s.count; ++i) {
         cubic_run(map.cubic_runs[s.first + i], input, out + i * kRunLength);
       }
       break;
-    case RunKind::kTwoRows:
-    case RunKind::kThreeRows:
+    case RunKind::kWindow:
       if constexpr (sizeof(T) == 1) {
         for (std::size_t i = 0; i < s.count; ++i) {
           window_run(map.window_runs[s.first + i], input, out + i * kRunLength);
@@ -75,18 +75,40 @@ void segment(const RectifyMap& map, const Segment& s, const ImageView& input,
   }
 }
 
+template <class T>
+void job_in(const RectifyMap& map, std::size_t index, const ImageView& input,
+            const MutableImageView& output) {
+  const RectifyJob& job = map.jobs[index];
+  const auto segments = [&](const MutableImageView& block) {
+    for (std::size_t i = job.first_segment; i < map.end_segment(index); ++i) {
+      segment<T>(map, map.segments[i], input, block);
+    }
+  };
+  if (!map.transposed) {
+    segments(job_block(job, output));
+    return;
+  }
+  TransposedBlock<T> block(job);
+  segments(block.view(map.format));
+  block.write(output, [](const T* from, int from_stride, T* to, std::size_t to_stride_bytes) {
+    for (int y = 0; y < 8; ++y) {
+      T* row = reinterpret_cast<T*>(reinterpret_cast<std::uint8_t*>(to) +
+                                    static_cast<std::size_t>(y) * to_stride_bytes);
+      for (int x = 0; x < 8; ++x) row[x] = from[x * from_stride + y];
+    }
+  });
+}
+
 }  // namespace
 
 void rectify_job_scalar(const RectifyMap& map, std::size_t job, const ImageView& input,
                         const MutableImageView& output) {
-  for (std::size_t i = map.job_starts[job]; i < map.job_starts[job + 1]; ++i) {
-    if (map.format == PixelFormat::kGray8) {
-      segment<std::uint8_t>(map, map.segments[i], input, output);
-    } else if (map.format == PixelFormat::kGray16) {
-      segment<std::uint16_t>(map, map.segments[i], input, output);
-    } else {
-      segment<float>(map, map.segments[i], input, output);
-    }
+  if (map.format == PixelFormat::kGray8) {
+    job_in<std::uint8_t>(map, job, input, output);
+  } else if (map.format == PixelFormat::kGray16) {
+    job_in<std::uint16_t>(map, job, input, output);
+  } else {
+    job_in<float>(map, job, input, output);
   }
 }
 

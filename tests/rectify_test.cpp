@@ -240,7 +240,7 @@ TEST(Rectifier, ComputesTheSameBitsByVectorsAndByPlainCode) {
           make_picture(map.input_width, map.input_height, format, Content::kNoise, 8);
       Image fast = Image::create(map.output_width, map.output_height, format).value();
       Image plain = Image::create(map.output_width, map.output_height, format).value();
-      for (std::size_t job = 0; job < map.job_count(); ++job) {
+      for (std::size_t job = 0; job < map.jobs.size(); ++job) {
         rectify_job(map, job, input.view(), fast.view());
         rectify_job_scalar(map, job, input.view(), plain.view());
       }

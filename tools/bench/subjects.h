@@ -8,6 +8,8 @@
 
 namespace patternd::bench {
 
-inline constexpr std::array<AddBench, 0> kSubjects = {};
+void add_rectify(CLI::App& program, Options& options);
+
+inline constexpr std::array<AddBench, 1> kSubjects = {add_rectify};
 
 }  // namespace patternd::bench

@@ -5,6 +5,7 @@
 #include "tools/patternctl/command.h"
 #include "tools/patternctl/command_label.h"
 #include "tools/patternctl/command_match.h"
+#include "tools/patternctl/command_rectify.h"
 #include "tools/patternctl/command_synth.h"
 #include "tools/patternctl/command_teach.h"
 
@@ -13,6 +14,7 @@ namespace patternd::tools {
 inline constexpr AddCommand kCommands[] = {
     add_teach,
     add_match,
+    add_rectify,
     add_label,
     add_synth,
 };

@@ -19,6 +19,13 @@ bool same_camera(const CameraConfig& a, const CameraConfig& b) {
          a.height == b.height && a.format == b.format && a.fps == b.fps && a.controls == b.controls;
 }
 
+// A log entry is one line; the faults of a configuration are several.
+std::string one_line(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;)
+    text.replace(at, 1, " | ");
+  return text;
+}
+
 }  // namespace
 
 void Service::reload(std::optional<std::uint64_t> client) {
@@ -152,7 +159,7 @@ void Service::refuse_reload(const Error& error, std::optional<std::uint64_t> cli
   spdlog::error(
       "reload=refused file=\"{}\" reason=\"{}\" consequence=\"the running configuration "
       "stays\"",
-      options_.config_path, error.message);
+      options_.config_path, one_line(error.message));
   {
     const std::lock_guard<std::mutex> lock(state_mutex_);
     last_reload_ = "refused: " + error.message;

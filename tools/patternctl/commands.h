@@ -4,10 +4,15 @@
 
 #include "tools/patternctl/command.h"
 #include "tools/patternctl/command_label.h"
+#include "tools/patternctl/command_latency.h"
 #include "tools/patternctl/command_match.h"
 #include "tools/patternctl/command_rectify.h"
+#include "tools/patternctl/command_reload.h"
+#include "tools/patternctl/command_snapshot.h"
+#include "tools/patternctl/command_status.h"
 #include "tools/patternctl/command_synth.h"
 #include "tools/patternctl/command_teach.h"
+#include "tools/patternctl/command_watch.h"
 
 namespace patternd::tools {
 
@@ -17,6 +22,8 @@ inline constexpr AddCommand kCommands[] = {
     add_rectify,
     add_label,
     add_synth,
+    add_teach,   add_match,  add_label,    add_watch, add_status,
+    add_latency, add_reload, add_snapshot, add_synth,
 };
 
 }  // namespace patternd::tools

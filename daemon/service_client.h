@@ -1,0 +1,37 @@
+// The other end of the wire: a blocking connection to a running service, for patternctl.
+#pragma once
+
+#include <string>
+
+#include "daemon/address.h"
+#include "daemon/file_descriptor.h"
+#include "daemon/messages.h"
+#include "pipeline/result.h"
+
+namespace patternd {
+
+class ServiceClient {
+ public:
+  // Connects within `timeout_ms`. Names of hosts are resolved. kIo where nobody answers.
+  [[nodiscard]] static Result<ServiceClient> connect(const Address& address, int timeout_ms = 5000);
+
+  // The next line without its end; waits at most `timeout_ms` (negative: for ever). kTimeout;
+  // kEndOfStream where the service closed; kParse past 1 MiB without an end of line.
+  [[nodiscard]] Result<std::string> read_line(int timeout_ms);
+  [[nodiscard]] Result<void> send_line(const Json& object);
+
+  // Sends a command and waits for its reply, results and other lines passed over; the reply's data.
+  // kDevice with the service's own words where it refused.
+  [[nodiscard]] Result<Json> ask(const Json& command, int timeout_ms = 10'000);
+
+ private:
+  ServiceClient(Address address, FileDescriptor socket);
+  [[nodiscard]] Result<void> wait_readable(int timeout_ms) const;
+
+  Address address_;
+  FileDescriptor socket_;
+  std::string input_;
+  std::size_t read_ = 0;  // bytes of input_ given out
+};
+
+}  // namespace patternd

@@ -52,6 +52,7 @@ struct Region {
 struct RowRecord {
   std::uint64_t* bits = nullptr;    // the foreground; with similarity the runs' first pixels
   std::uint32_t* labels = nullptr;  // [0] = 0, then a provisional label a run
+  std::size_t runs = 0;
 };
 
 // Rows that one thread labels, and its scratch.
@@ -63,11 +64,10 @@ struct Strip {
   std::size_t labels_at = 0;    // where the strip's part of run_labels begins
   RowRecord first;
   RowRecord last;
-  const std::uint32_t* labels_end = nullptr;  // of the last row's, where labels are wanted
   std::vector<std::uint64_t> bits;    // statistics alone: the first row, and two that alternate
   std::vector<std::uint32_t> labels;  // likewise
   std::vector<std::uint16_t> run_memory;
-  std::vector<std::uint32_t> sums_memory;
+  std::vector<components::RunSums> sums_memory;
   std::vector<components::Join> joins;
   std::vector<std::uint64_t> row_copy;    // a row with the tail that vector code may read
   std::vector<std::uint32_t> row_labels;  // final labels of a row's runs
@@ -168,7 +168,7 @@ struct ComponentLabeller::State {
   ReservedArray<Moments> moments;
   ReservedArray<std::uint64_t> all_bits;  // of every row, where labels are wanted
   ReservedArray<std::uint32_t> run_labels;
-  std::vector<std::uint32_t*> run_labels_of_row;
+  std::vector<RowRecord> records;  // of every row, where labels are wanted
   std::vector<std::uint64_t> squares;
   std::vector<std::uint32_t> histogram;
   Image propagated;
@@ -186,11 +186,16 @@ struct ComponentLabeller::State {
 
   void find_threshold(const ImageView& image);
   const std::uint8_t* readable_row(const ImageView& image, int y, Strip& strip) const;
-  RowRecord record_of(Strip& strip, int y, std::uint32_t* cursor) const;
+  RowRecord row_memory(Strip& strip, int y, std::size_t slot, std::uint32_t* cursor) const;
   void row_bits(const ImageView& image, int y, Strip& strip, std::uint64_t* bits) const;
   void row_runs(Strip& strip, const RowRecord& row, const RowRecord* upper) const;
+  template <class Use>
+  void with_grey(const ImageView& image, int y, Strip& strip, const Use& use) const;
   void label_row(const ImageView& image, int y, Strip& strip, const RowRecord& row,
                  const RowRecord* upper, Forest& forest) const;
+  struct Repeats;
+  void add_repeats(Strip& strip, const RowRecord& row, Repeats& repeats, Forest& forest) const;
+  [[nodiscard]] Forest forest_of(const Strip& strip) const;
   void label_strip(const ImageView& image, Strip& strip);
   void join_seam(const ImageView& image, const Strip& above, Strip& below);
   void flatten();
@@ -246,7 +251,7 @@ Result<void> ComponentLabeller::State::allocate() {
     if (!image) return tl::make_unexpected(image.error());
     propagated = std::move(*image);
   }
-  if (options.labels) run_labels_of_row.resize(static_cast<std::size_t>(region.height));
+  if (options.labels) records.resize(static_cast<std::size_t>(region.height));
   squares.resize(static_cast<std::size_t>(region.width) + 1);
   for (std::size_t x = 0; x + 1 < squares.size(); ++x) squares[x + 1] = squares[x] + x * x;
   if (p.mode == Mode::kOtsu) histogram.resize(format == PixelFormat::kGray8 ? 256 : 65536);
@@ -281,16 +286,15 @@ void ComponentLabeller::State::allocate_scratch(Strip& strip) {
   const std::size_t runs = static_cast<std::size_t>(most_runs(region.width, params.mode)) + 1;
   const bool similarity = params.mode == Mode::kSimilarity;
   const std::size_t slots = runs + components::kRunTail;
-  strip.run_memory.resize(4 * slots);
-  strip.sums_memory.resize(4 * slots);
+  strip.run_memory.resize(5 * slots);
+  strip.sums_memory.resize(slots);
   strip.joins.resize(similarity ? 3 * runs : runs);
   strip.runs.start = strip.run_memory.data();
   strip.runs.end = strip.runs.start + slots;
   strip.runs.first_upper = strip.runs.end + slots;
   strip.runs.fresh_start = strip.runs.first_upper + slots;
-  strip.runs.length = strip.sums_memory.data();
-  strip.runs.sides = strip.runs.length + slots;
-  strip.runs.sums = strip.runs.sides + slots;
+  strip.runs.touches = strip.runs.fresh_start + slots;
+  strip.runs.sums = strip.sums_memory.data();
   strip.runs.joins = strip.joins.data();
   // Three rows and, as the last, one of zeros that stands above the picture.
   strip.bits.resize(4 * row_words(region.width));
@@ -333,10 +337,10 @@ const std::uint8_t* ComponentLabeller::State::readable_row(const ImageView& imag
   return copy;
 }
 
-RowRecord ComponentLabeller::State::record_of(Strip& strip, int y, std::uint32_t* cursor) const {
+RowRecord ComponentLabeller::State::row_memory(Strip& strip, int y, std::size_t slot,
+                                               std::uint32_t* cursor) const {
   const std::size_t words = row_words(region.width);
   if (options.labels) return {all_bits.data() + static_cast<std::size_t>(y) * words, cursor};
-  const auto slot = static_cast<std::size_t>(y == strip.begin ? 0 : 1 + (y - strip.begin) % 2);
   return {strip.bits.data() + slot * words, strip.labels.data() + slot * (strip.labels.size() / 3)};
 }
 
@@ -377,31 +381,46 @@ void ComponentLabeller::State::row_runs(Strip& strip, const RowRecord& row,
   components::find_similar_runs(bits, region.width, strip.runs);
 }
 
-void ComponentLabeller::State::label_row(const ImageView& image, int y, Strip& strip,
-                                         const RowRecord& row, const RowRecord* upper,
-                                         Forest& forest) const {
+// Calls use(row) with the grey values of row y; with similarity the row taken in last.
+template <class Use>
+void ComponentLabeller::State::with_grey(const ImageView& image, int y, Strip& strip,
+                                         const Use& use) const {
   const bool similarity = params.mode == Mode::kSimilarity;
-  if (similarity) {
-    strip.similarity.load(image, y);
-    strip.similarity.starts(row.bits);
-  } else {
-    row_bits(image, y, strip, row.bits);
-  }
-  row_runs(strip, row, upper);
-  static constexpr std::uint32_t kNoLabels[1] = {0};
-  const std::uint32_t* upper_labels = upper != nullptr ? upper->labels : kNoLabels;
   if (format == PixelFormat::kGray16) {
-    const auto* grey = similarity
-                           ? strip.similarity.grey16()
-                           : reinterpret_cast<const std::uint16_t*>(readable_row(image, y, strip));
-    components::label_runs(strip.runs, y, grey, upper_labels, row.labels, forest);
+    use(similarity ? strip.similarity.grey16()
+                   : reinterpret_cast<const std::uint16_t*>(readable_row(image, y, strip)));
   } else {
-    const auto* grey = similarity ? strip.similarity.grey8() : readable_row(image, y, strip);
-    components::label_runs(strip.runs, y, grey, upper_labels, row.labels, forest);
+    use(similarity ? strip.similarity.grey8() : readable_row(image, y, strip));
   }
 }
 
-void ComponentLabeller::State::label_strip(const ImageView& image, Strip& strip) {
+void ComponentLabeller::State::label_row(const ImageView& image, int y, Strip& strip,
+                                         const RowRecord& row, const RowRecord* upper,
+                                         Forest& forest) const {
+  row_runs(strip, row, upper);
+  static constexpr std::uint32_t kNoLabels[1] = {0};
+  const std::uint32_t* upper_labels = upper != nullptr ? upper->labels : kNoLabels;
+  with_grey(image, y, strip, [&](const auto* grey) {
+    components::label_runs(strip.runs, y, grey, upper_labels, row.labels, forest);
+  });
+}
+
+// Where a row has the same foreground as the row above, its runs and labels are those of the row
+// above, and their sums are added for all such rows at once.
+struct ComponentLabeller::State::Repeats {
+  int first_y = 0;
+  int count = 0;
+};
+
+void ComponentLabeller::State::add_repeats(Strip& strip, const RowRecord& row, Repeats& repeats,
+                                           Forest& forest) const {
+  if (repeats.count > 0)
+    components::repeat_runs(strip.runs, repeats.first_y, repeats.first_y + repeats.count - 1,
+                            row.labels, forest);
+  repeats.count = 0;
+}
+
+Forest ComponentLabeller::State::forest_of(const Strip& strip) const {
   Forest forest;
   forest.parent = parent.data();
   forest.next = strip.first_label;
@@ -409,21 +428,46 @@ void ComponentLabeller::State::label_strip(const ImageView& image, Strip& strip)
   forest.intensity = intensity.data();
   forest.moments = moments.data();
   forest.squares = squares.data();
+  return forest;
+}
+
+void ComponentLabeller::State::label_strip(const ImageView& image, Strip& strip) {
+  const std::size_t bytes = row_words(region.width) * sizeof(std::uint64_t);
+  const bool similarity = params.mode == Mode::kSimilarity;
+  Forest forest = forest_of(strip);
   if (params.mode == Mode::kAdaptive) strip.adaptive.start(image, strip.begin);
   std::uint32_t* cursor = run_labels.data() + strip.labels_at;
+  std::size_t slot = 0;  // of statistics alone: the first row keeps its own, the others alternate
+  Repeats repeats;
   RowRecord upper;
   for (int y = strip.begin; y < strip.end; ++y) {
-    const RowRecord row = record_of(strip, y, cursor);
-    label_row(image, y, strip, row, y == strip.begin ? nullptr : &upper, forest);
-    if (options.labels) {
-      run_labels_of_row[static_cast<std::size_t>(y)] = cursor;
-      cursor += strip.runs.count + 1;
+    const bool first = y == strip.begin;
+    RowRecord row = row_memory(strip, y, slot, cursor);
+    if (similarity) {
+      strip.similarity.load(image, y);
+      strip.similarity.starts(row.bits);
+    } else {
+      row_bits(image, y, strip, row.bits);
     }
-    if (y == strip.begin) strip.first = row;
-    upper = row;
+    if (!similarity && !first && std::memcmp(row.bits, upper.bits, bytes) == 0) {
+      if (repeats.count++ == 0) repeats.first_y = y;
+      if (options.intensity)
+        with_grey(image, y, strip, [&](const auto* grey) {
+          components::add_intensity(strip.runs, y, grey, upper.labels, forest);
+        });
+    } else {
+      add_repeats(strip, upper, repeats, forest);
+      label_row(image, y, strip, row, first ? nullptr : &upper, forest);
+      row.runs = strip.runs.count;
+      if (options.labels) cursor += row.runs + 1;
+      slot = slot == 1 ? 2 : 1;
+      upper = row;
+    }
+    if (options.labels) records[static_cast<std::size_t>(y)] = upper;
+    if (first) strip.first = row;
   }
+  add_repeats(strip, upper, repeats, forest);
   strip.last = upper;
-  strip.labels_end = cursor;
   strip.end_label = forest.next;
 }
 
@@ -553,19 +597,18 @@ void ComponentLabeller::State::filter() {
 }
 
 void ComponentLabeller::State::write_strip(Strip& strip, MutableImageView labels) const {
-  const std::size_t words = row_words(region.width);
   std::uint32_t* final_labels = strip.row_labels.data();
   final_labels[0] = 0;
   for (int y = strip.begin; y < strip.end; ++y) {
-    const auto row = static_cast<std::size_t>(y);
-    const std::uint32_t* begin = run_labels_of_row[row];
-    const std::uint32_t* end = y + 1 < strip.end ? run_labels_of_row[row + 1] : strip.labels_end;
+    const RowRecord& record = records[static_cast<std::size_t>(y)];
+    const std::uint32_t* begin = record.labels;
+    const std::uint32_t* end = begin + 1 + record.runs;
     std::uint32_t* to = final_labels;
     if (filters)
       for (const std::uint32_t* from = begin; from < end; ++from) *to++ = renumbered[parent[*from]];
     else
       for (const std::uint32_t* from = begin; from < end; ++from) *to++ = parent[*from];
-    components::write_labels(all_bits.data() + row * words, final_labels, region.width,
+    components::write_labels(record.bits, final_labels, region.width,
                              params.mode == Mode::kSimilarity, labels.row<std::int32_t>(y));
   }
 }

@@ -12,22 +12,26 @@
 #define PATTERND_PIPELINE_COMPONENTS_ROWS_TABLES
 namespace patternd::components {
 
-// prefix[s][i]: how many of the bits 1..i of 2·s are set; i counts the pixels of a group of eight.
-struct PrefixTable {
-  alignas(8) std::uint8_t prefix[128][8];
+// For each byte, what its eight bits say of eight pixels.
+struct ByteTables {
+  alignas(8) std::uint8_t positions[256][8];  // of the bits that are set, then zeros
+  alignas(8) std::uint8_t bits[256][8];       // 1 where set
+  alignas(8) std::uint8_t counts[256][8];     // bits set up to and with this one
 };
-constexpr PrefixTable make_prefix_table() {
-  PrefixTable table{};
-  for (unsigned s = 0; s < 128; ++s) {
+constexpr ByteTables make_byte_tables() {
+  ByteTables tables{};
+  for (unsigned byte = 0; byte < 256; ++byte) {
     std::uint8_t count = 0;
     for (unsigned i = 0; i < 8; ++i) {
-      count = static_cast<std::uint8_t>(count + ((2 * s) >> i & 1));
-      table.prefix[s][i] = count;
+      const bool set = (byte >> i & 1) != 0;
+      tables.bits[byte][i] = set ? 1 : 0;
+      if (set) tables.positions[byte][count++] = static_cast<std::uint8_t>(i);
+      tables.counts[byte][i] = count;
     }
   }
-  return table;
+  return tables;
 }
-inline constexpr PrefixTable kPrefix = make_prefix_table();
+inline constexpr ByteTables kBytes = make_byte_tables();
 
 }  // namespace patternd::components
 #endif
@@ -139,13 +143,82 @@ HWY_INLINE std::uint64_t corners(std::uint64_t word, std::uint64_t carry) {
   return kEight ? word | word << 1 | carry : word;
 }
 
+// What one word of a row says about runs.
+struct WordRuns {
+  std::uint64_t starts;
+  std::uint64_t ends;
+  std::uint64_t upper_starts;
+  std::uint64_t upper_corners;
+  std::uint64_t touched_by_end;  // at a run's last pixel: it touches one above
+  std::uint32_t upper_count;
+  int base;  // x of bit 0
+};
+
+// Appends the runs of a word bit by bit. A run's first touch is with the run above that covers its
+// first corner, else with the next one; if it touches one at all, which its end knows.
+HWY_INLINE void append_few(const WordRuns& word, std::uint32_t& started, std::uint32_t& ended,
+                           RowRuns& runs) {
+  for (std::uint64_t rest = word.starts; rest != 0; rest &= rest - 1) {
+    const int bit = lowest(rest);
+    runs.start[started] = static_cast<std::uint16_t>(word.base + bit);
+    runs.first_upper[started] =
+        static_cast<std::uint16_t>(word.upper_count + popcount(word.upper_starts & up_to(bit)) + 1 -
+                                   (word.upper_corners >> bit & 1));
+    ++started;
+  }
+  for (std::uint64_t rest = word.ends; rest != 0; rest &= rest - 1) {
+    const int bit = lowest(rest);
+    runs.end[ended] = static_cast<std::uint16_t>(word.base + bit);
+    runs.touches[ended] = static_cast<std::uint16_t>(0 - (word.touched_by_end >> bit & 1));
+    ++ended;
+  }
+}
+
+// A word with more runs than this is taken byte by byte, each by tables.
+constexpr std::uint32_t kFewRuns = 6;
+
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE void append_many(const WordRuns& word, std::uint32_t& started, std::uint32_t& ended,
+                            RowRuns& runs) {
+  append_few(word, started, ended, runs);
+}
+#else
+HWY_INLINE void append_many(const WordRuns& word, std::uint32_t& started, std::uint32_t& ended,
+                            RowRuns& runs) {
+  const hn::FixedTag<std::uint8_t, 8> d8;
+  const hn::FixedTag<std::uint16_t, 8> d16;
+  const auto widened = [&](auto bytes, std::uint32_t add) {
+    return hn::Add(hn::PromoteTo(d16, bytes), hn::Set(d16, static_cast<std::uint16_t>(add)));
+  };
+  std::uint32_t upper_count = word.upper_count;
+  for (int shift = 0; shift < 64; shift += 8) {
+    const auto byte = [shift](std::uint64_t bits) { return bits >> shift & 0xFF; };
+    const auto x = static_cast<std::uint32_t>(word.base + shift);
+
+    const auto starts = hn::Load(d8, kBytes.positions[byte(word.starts)]);
+    hn::StoreU(widened(starts, x), d16, runs.start + started);
+    const auto candidate = hn::Add(hn::Load(d8, kBytes.counts[byte(word.upper_starts)]),
+                                   hn::Load(d8, kBytes.bits[byte(~word.upper_corners)]));
+    hn::StoreU(widened(hn::TableLookupBytes(candidate, starts), upper_count), d16,
+               runs.first_upper + started);
+
+    const auto ends = hn::Load(d8, kBytes.positions[byte(word.ends)]);
+    hn::StoreU(widened(ends, x), d16, runs.end + ended);
+    const auto touches =
+        hn::TableLookupBytes(hn::Load(d8, kBytes.bits[byte(word.touched_by_end)]), ends);
+    hn::StoreU(hn::Sub(hn::Zero(d16), hn::PromoteTo(d16, touches)), d16, runs.touches + ended);
+
+    started += popcount(byte(word.starts));
+    ended += popcount(byte(word.ends));
+    upper_count += popcount(byte(word.upper_starts));
+  }
+}
+#endif
+
 template <bool kEight>
 void find_runs_as(const std::uint64_t* HWY_RESTRICT bits, const std::uint64_t* HWY_RESTRICT upper,
                   int width, RowRuns& runs) {
   Reader<kEight> at;
-  std::uint16_t* HWY_RESTRICT start = runs.start;
-  std::uint16_t* HWY_RESTRICT end = runs.end;
-  std::uint16_t* HWY_RESTRICT first_upper = runs.first_upper;
   Join* HWY_RESTRICT joins = runs.joins;
   std::uint32_t started = 0;
   std::uint32_t ended = 0;
@@ -181,21 +254,12 @@ void find_runs_as(const std::uint64_t* HWY_RESTRICT bits, const std::uint64_t* H
       joins->upper = static_cast<std::uint16_t>(at.upper_count + popcount(upper_starts & below));
       ++joins;
     }
-    for (std::uint64_t rest = starts; rest != 0; rest &= rest - 1) {
-      const int bit = lowest(rest);
-      start[started] = static_cast<std::uint16_t>(base + bit);
-      // The run above that covers this corner, else the next one.
-      first_upper[started] = static_cast<std::uint16_t>(
-          at.upper_count + popcount(upper_starts & up_to(bit)) + 1 - (upper_corners >> bit & 1));
-      ++started;
-    }
-    for (std::uint64_t rest = ends; rest != 0; rest &= rest - 1) {
-      const int bit = lowest(rest);
-      end[ended] = static_cast<std::uint16_t>(base + bit);
-      const std::uint64_t touches = touched_by_end >> bit & 1;
-      first_upper[ended] = static_cast<std::uint16_t>(first_upper[ended] & (0 - touches));
-      ++ended;
-    }
+    const WordRuns word = {starts,         ends,           upper_starts, upper_corners,
+                           touched_by_end, at.upper_count, base};
+    if (popcount(starts) > kFewRuns)
+      append_many(word, started, ended, runs);
+    else
+      append_few(word, started, ended, runs);
     at.upper_count += popcount(upper_starts);
     at.row_carry = m >> 63;
     at.upper_carry = u >> 63;
@@ -203,6 +267,9 @@ void find_runs_as(const std::uint64_t* HWY_RESTRICT bits, const std::uint64_t* H
   }
   runs.count = started;
   runs.join_count = static_cast<std::size_t>(joins - runs.joins);
+  for (std::uint32_t i = 0; i < started; ++i) {
+    runs.first_upper[i] = static_cast<std::uint16_t>(runs.first_upper[i] & runs.touches[i]);
+  }
 }
 
 void FindRuns(const std::uint64_t* bits, const std::uint64_t* upper, int width, bool eight,
@@ -362,26 +429,26 @@ HWY_NOINLINE void raise_peak(const T* row, std::size_t first, std::size_t last, 
   intensity.peak_y = static_cast<std::uint16_t>(y);
 }
 
-// Labels: inherited from the first run above, else the next new one. Without a branch, which noise
-// would mispredict: the slot behind the last label is made ready whether this run needs it or not.
+// Labels: inherited from the first run above, else the next new one; without a branch, which noise
+// would mispredict. Notes where the runs with a new label start.
 HWY_INLINE void give_labels(const RowRuns& runs, const std::uint32_t* HWY_RESTRICT upper_labels,
                             std::uint32_t* HWY_RESTRICT labels, Forest& forest) {
   std::uint32_t* const HWY_RESTRICT parent = forest.parent;
   const std::uint16_t* const HWY_RESTRICT first_upper = runs.first_upper;
   const std::uint16_t* const HWY_RESTRICT start = runs.start;
-  std::uint16_t* HWY_RESTRICT fresh_start = runs.fresh_start;
-  std::uint32_t next = forest.next;
+  std::uint16_t* const HWY_RESTRICT fresh_start = runs.fresh_start;
+  const std::uint32_t old_end = forest.next;
+  std::uint32_t fresh = 0;
   labels[0] = 0;
   for (std::size_t i = 0; i < runs.count; ++i) {
     const std::uint32_t inherited = parent[upper_labels[first_upper[i]]];
     const std::uint32_t is_new = (inherited - 1) >> 31;  // labels are below 2^31
-    parent[next] = next;
-    *fresh_start = start[i];
-    labels[i + 1] = inherited + (next & (0 - is_new));
-    next += is_new;
-    fresh_start += is_new;
+    fresh_start[fresh] = start[i];
+    labels[i + 1] = inherited + ((old_end + fresh) & (0 - is_new));
+    fresh += is_new;
   }
-  forest.next = next;
+  for (std::uint32_t i = 0; i < fresh; ++i) parent[old_end + i] = old_end + i;
+  forest.next = old_end + fresh;
 }
 
 // What every run adds to its component, for many runs at once.
@@ -391,44 +458,61 @@ HWY_INLINE void sum_runs(const RowRuns& runs, int y) {
   const auto one = hn::Set(d, 1);
   const auto row_y = hn::Set(d, static_cast<std::uint32_t>(y));
   const auto low_half = hn::Set(d, 0xFFFF);
+  auto* const sums = reinterpret_cast<std::uint32_t*>(runs.sums);
   for (std::size_t i = 0; i < runs.count; i += hn::MaxLanes(d)) {
     const auto first = hn::PromoteTo(d, hn::LoadU(d16, runs.start + i));
     const auto last = hn::PromoteTo(d, hn::LoadU(d16, runs.end + i));
     const auto length = hn::Add(hn::Sub(last, first), one);
-    hn::StoreInterleaved2(hn::Mul(hn::Add(first, last), length), hn::Mul(length, row_y), d,
-                          runs.sums + 2 * i);
-    hn::StoreU(length, d, runs.length + i);
-    hn::StoreU(hn::Or(hn::ShiftLeft<16>(last), hn::Xor(first, low_half)), d, runs.sides + i);
+    const auto sides = hn::Or(hn::ShiftLeft<16>(last), hn::Xor(first, low_half));
+    hn::StoreInterleaved4(hn::Mul(hn::Add(first, last), length), hn::Mul(length, row_y), length,
+                          sides, d, sums + 4 * i);
   }
 }
 
-// The greater of each side of the box.
-HWY_INLINE void widen_box(Geometry& geometry, std::uint64_t sides) {
 #if HWY_TARGET == HWY_SCALAR
-  std::uint16_t other[4];
-  std::memcpy(other, &sides, sizeof other);
-  std::uint16_t* const box = &geometry.left_from_end;
-  for (int i = 0; i < 4; ++i) box[i] = box[i] < other[i] ? other[i] : box[i];
-#else
-  const hn::FixedTag<std::uint16_t, 4> d;
-  const hn::FixedTag<std::uint64_t, 1> d64;
-  hn::StoreU(hn::Max(hn::LoadU(d, &geometry.left_from_end), hn::BitCast(d, hn::Set(d64, sides))), d,
-             &geometry.left_from_end);
-#endif
+HWY_INLINE void add_geometry(const RowRuns& runs, int y, const std::uint32_t* labels,
+                             Geometry* geometry) {
+  for (std::size_t i = 0; i < runs.count; ++i) {
+    const RunSums& sums = runs.sums[i];
+    const Geometry run = {sums.sum_2x,
+                          sums.sum_y,
+                          sums.length,
+                          static_cast<std::uint16_t>(sums.sides & 0xFFFF),
+                          static_cast<std::uint16_t>(sums.sides >> 16),
+                          static_cast<std::uint16_t>(65535 - y),
+                          static_cast<std::uint16_t>(y)};
+    merge(geometry[labels[i + 1]], run);
+  }
 }
-
+#else
+// A Geometry as four 64-bit lanes: three sums, and the box of which each side grows.
 HWY_INLINE void add_geometry(const RowRuns& runs, int y, const std::uint32_t* HWY_RESTRICT labels,
                              Geometry* HWY_RESTRICT geometry) {
+  static_assert(sizeof(Geometry) == 4 * sizeof(std::uint64_t), "four lanes");
+  const hn::CappedTag<std::uint64_t, 4> d;
+  constexpr std::size_t kLanes = hn::MaxLanes(d);
+  constexpr std::size_t kParts = 4 / kLanes;
+  const hn::Rebind<std::uint32_t, decltype(d)> d32;
+  const hn::Repartition<std::uint16_t, decltype(d)> d16;
   const auto row_y = static_cast<std::uint64_t>(y);
-  const std::uint64_t row_sides = row_y << 48 | (65535 - row_y) << 32;
+  HWY_ALIGN const std::uint64_t is_sum_lanes[4] = {~std::uint64_t{0}, ~std::uint64_t{0},
+                                                   ~std::uint64_t{0}, 0};
+  HWY_ALIGN const std::uint64_t row_side_lanes[4] = {0, 0, 0, row_y << 48 | (65535 - row_y) << 32};
+  const auto* const sums = reinterpret_cast<const std::uint32_t*>(runs.sums);
   for (std::size_t i = 0; i < runs.count; ++i) {
-    Geometry& to = geometry[labels[i + 1]];
-    to.sum_2x += runs.sums[2 * i];
-    to.sum_y += runs.sums[2 * i + 1];
-    to.area += runs.length[i];
-    widen_box(to, row_sides | runs.sides[i]);
+    auto* const to = reinterpret_cast<std::uint64_t*>(geometry + labels[i + 1]);
+    for (std::size_t part = 0; part < kParts; ++part) {
+      const std::size_t lane = part * kLanes;
+      const auto is_sum = hn::Load(d, is_sum_lanes + lane);
+      const auto run = hn::PromoteTo(d, hn::LoadU(d32, sums + 4 * i + lane));
+      const auto sides = hn::Or(hn::AndNot(is_sum, run), hn::Load(d, row_side_lanes + lane));
+      const auto sum = hn::Add(hn::LoadU(d, to + lane), hn::And(is_sum, run));
+      const auto grown = hn::Max(hn::BitCast(d16, sum), hn::BitCast(d16, sides));
+      hn::StoreU(hn::BitCast(d, grown), d, to + lane);
+    }
   }
 }
+#endif
 
 HWY_INLINE void add_moments(const RowRuns& runs, int y, const std::uint32_t* HWY_RESTRICT labels,
                             const std::uint64_t* HWY_RESTRICT squares,
@@ -437,19 +521,19 @@ HWY_INLINE void add_moments(const RowRuns& runs, int y, const std::uint32_t* HWY
   for (std::size_t i = 0; i < runs.count; ++i) {
     Moments& to = moments[labels[i + 1]];
     to.xx += squares[runs.end[i] + 1] - squares[runs.start[i]];
-    to.yy += row_y * runs.sums[2 * i + 1];
-    to.xy += row_y * (runs.sums[2 * i] / 2);
+    to.yy += row_y * runs.sums[i].sum_y;
+    to.xy += row_y * (runs.sums[i].sum_2x / 2);
   }
 }
 
 template <class T>
-HWY_INLINE void add_intensity(const RowRuns& runs, int y, const T* HWY_RESTRICT row,
+HWY_INLINE void sum_intensity(const RowRuns& runs, int y, const T* HWY_RESTRICT row,
                               const std::uint32_t* HWY_RESTRICT labels,
                               Intensity* HWY_RESTRICT intensity) {
   for (std::size_t i = 0; i < runs.count; ++i) {
     Intensity& to = intensity[labels[i + 1]];
     const std::size_t first = runs.start[i];
-    const auto measured = measure(row + first, runs.length[i], static_cast<T>(to.peak));
+    const auto measured = measure(row + first, runs.sums[i].length, static_cast<T>(to.peak));
     to.sum += measured.sum;
     if (HWY_UNLIKELY(measured.exceeds)) raise_peak(row, first, runs.end[i], y, to);
   }
@@ -472,13 +556,47 @@ HWY_INLINE void label_runs_with(const RowRuns& runs, int y, const T* row,
   if (forest.intensity != nullptr) {
     for (std::size_t i = 0; i < fresh; ++i)
       forest.intensity[old_end + i] = {0, 0, runs.fresh_start[i], static_cast<std::uint16_t>(y)};
-    add_intensity(runs, y, row, labels, forest.intensity);
+    sum_intensity(runs, y, row, labels, forest.intensity);
   }
   for (std::size_t i = 0; i < runs.join_count; ++i) {
     std::uint32_t& label = labels[runs.joins[i].run];
     const std::uint32_t other = upper_labels[runs.joins[i].upper];
     if (label != other) label = unite(forest.parent, label, other);
   }
+}
+
+void RepeatRuns(const RowRuns& runs, int first_y, int last_y, const std::uint32_t* labels,
+                Forest& forest) {
+  const auto rows = static_cast<std::uint64_t>(last_y - first_y + 1);
+  std::uint64_t y_sum = 0;
+  std::uint64_t yy_sum = 0;
+  for (int y = first_y; y <= last_y; ++y) {
+    const auto wide = static_cast<std::uint64_t>(y);
+    y_sum += wide;
+    yy_sum += wide * wide;
+  }
+  for (std::size_t i = 0; i < runs.count; ++i) {
+    Geometry& to = forest.geometry[labels[i + 1]];
+    const RunSums& sums = runs.sums[i];
+    to.sum_2x += rows * sums.sum_2x;
+    to.sum_y += y_sum * sums.length;
+    to.area += rows * sums.length;
+    to.bottom = static_cast<std::uint16_t>(last_y);
+    if (forest.moments == nullptr) continue;
+    Moments& moments = forest.moments[labels[i + 1]];
+    moments.xx += rows * (forest.squares[runs.end[i] + 1] - forest.squares[runs.start[i]]);
+    moments.yy += yy_sum * sums.length;
+    moments.xy += y_sum * (sums.sum_2x / 2);
+  }
+}
+
+void AddIntensity8(const RowRuns& runs, int y, const std::uint8_t* row, const std::uint32_t* labels,
+                   Forest& forest) {
+  sum_intensity(runs, y, row, labels, forest.intensity);
+}
+void AddIntensity16(const RowRuns& runs, int y, const std::uint16_t* row,
+                    const std::uint32_t* labels, Forest& forest) {
+  sum_intensity(runs, y, row, labels, forest.intensity);
 }
 
 void LabelRuns8(const RowRuns& runs, int y, const std::uint8_t* row,
@@ -514,11 +632,11 @@ HWY_INLINE void write_word(D d, std::uint64_t inside, std::uint64_t starts,
     const std::uint64_t group = starts >> i;
     const std::uint32_t* from = labels + popcount(starts & ~(~std::uint64_t{0} << i)) + (group & 1);
     HWY_ALIGN std::uint8_t index[16];
-    std::memcpy(index, kPrefix.prefix[group >> 1 & 127], 8);
+    std::memcpy(index, kBytes.counts[group & 0xFE], 8);
     if (kLanes > 8) {
       std::uint64_t high;
-      std::memcpy(&high, kPrefix.prefix[group >> 9 & 127], 8);
-      high += popcount(group & 0x1FE) * 0x0101010101010101U;
+      std::memcpy(&high, kBytes.counts[group >> 8 & 0xFF], 8);
+      high += popcount(group & 0xFE) * 0x0101010101010101U;
       std::memcpy(index + 8, &high, 8);
     }
     const auto indices = hn::PromoteTo(hn::Rebind<std::int32_t, D>(), hn::Load(d8, index));
@@ -574,6 +692,9 @@ HWY_EXPORT(FindRuns);
 HWY_EXPORT(FindSimilarRuns);
 HWY_EXPORT(LabelRuns8);
 HWY_EXPORT(LabelRuns16);
+HWY_EXPORT(RepeatRuns);
+HWY_EXPORT(AddIntensity8);
+HWY_EXPORT(AddIntensity16);
 HWY_EXPORT(WriteLabels);
 
 void threshold_row(const std::uint8_t* row, int width, std::uint8_t low, std::uint8_t high,
@@ -606,6 +727,18 @@ void label_runs(const RowRuns& runs, int y, const std::uint8_t* row,
 void label_runs(const RowRuns& runs, int y, const std::uint16_t* row,
                 const std::uint32_t* upper_labels, std::uint32_t* labels, Forest& forest) {
   HWY_DYNAMIC_DISPATCH(LabelRuns16)(runs, y, row, upper_labels, labels, forest);
+}
+void repeat_runs(const RowRuns& runs, int first_y, int last_y, const std::uint32_t* labels,
+                 Forest& forest) {
+  HWY_DYNAMIC_DISPATCH(RepeatRuns)(runs, first_y, last_y, labels, forest);
+}
+void add_intensity(const RowRuns& runs, int y, const std::uint8_t* row, const std::uint32_t* labels,
+                   Forest& forest) {
+  HWY_DYNAMIC_DISPATCH(AddIntensity8)(runs, y, row, labels, forest);
+}
+void add_intensity(const RowRuns& runs, int y, const std::uint16_t* row,
+                   const std::uint32_t* labels, Forest& forest) {
+  HWY_DYNAMIC_DISPATCH(AddIntensity16)(runs, y, row, labels, forest);
 }
 void write_labels(const std::uint64_t* bits, const std::uint32_t* labels, int width,
                   bool every_pixel, std::int32_t* out) {

@@ -25,6 +25,14 @@ struct Join {
   std::uint16_t upper;
 };
 
+// What a run adds to the Geometry of its component.
+struct RunSums {
+  std::uint32_t sum_2x;
+  std::uint32_t sum_y;
+  std::uint32_t length;
+  std::uint32_t sides;  // left_from_end, right << 16
+};
+
 // Elements behind the last run that the loops may read and write.
 inline constexpr std::size_t kRunTail = 16;
 
@@ -37,11 +45,10 @@ struct RowRuns {
   Join* joins = nullptr;                 // all other touches
   std::size_t count = 0;
   std::size_t join_count = 0;
-  // Scratch of label_runs.
+  // Scratch.
+  std::uint16_t* touches = nullptr;      // all ones where the run touches one above
   std::uint16_t* fresh_start = nullptr;  // where the runs with a new label start
-  std::uint32_t* length = nullptr;
-  std::uint32_t* sides = nullptr;  // left_from_end and right of Geometry
-  std::uint32_t* sums = nullptr;   // pairs: twice the sum of x, the sum of y
+  RunSums* sums = nullptr;
 };
 
 // Labels while they are provisional: a forest in which a parent is never larger than its child, so
@@ -109,6 +116,16 @@ void label_runs(const RowRuns& runs, int y, const std::uint8_t* row,
                 const std::uint32_t* upper_labels, std::uint32_t* labels, Forest& forest);
 void label_runs(const RowRuns& runs, int y, const std::uint16_t* row,
                 const std::uint32_t* upper_labels, std::uint32_t* labels, Forest& forest);
+
+// Adds rows first_y to last_y, which have the same runs and labels as the row that label_runs saw
+// last, to the statistics, but for intensity.
+void repeat_runs(const RowRuns& runs, int first_y, int last_y, const std::uint32_t* labels,
+                 Forest& forest);
+// The intensity of one such row.
+void add_intensity(const RowRuns& runs, int y, const std::uint8_t* row, const std::uint32_t* labels,
+                   Forest& forest);
+void add_intensity(const RowRuns& runs, int y, const std::uint16_t* row,
+                   const std::uint32_t* labels, Forest& forest);
 
 // out[x] = the label of the run that pixel x belongs to, 0 outside. `bits` as in find_runs, or
 // (every_pixel) the starts as in find_similar_runs. labels[i] for run i from 1; kLabelTail more may

@@ -205,6 +205,7 @@ struct ComponentLabeller::State {
   void filter();
   void write_strip(Strip& strip, MutableImageView labels) const;
   void write_propagated(MutableImageView labels) const;
+  [[nodiscard]] ComponentBox box(std::int64_t label) const;
   [[nodiscard]] Blob blob(std::int64_t label) const;
 };
 
@@ -623,24 +624,36 @@ void ComponentLabeller::State::write_propagated(MutableImageView labels) const {
   }
 }
 
+ComponentBox ComponentLabeller::State::box(std::int64_t label) const {
+  const Geometry& g = geometry[static_cast<std::size_t>(label)];
+  const auto area = static_cast<double>(g.area);
+  return {static_cast<std::int64_t>(g.area),
+          region.x + static_cast<double>(g.sum_2x) / (2 * area),
+          region.y + static_cast<double>(g.sum_y) / area,
+          region.x + g.left(),
+          region.y + g.top(),
+          g.right - g.left() + 1,
+          g.bottom - g.top() + 1};
+}
+
 Blob ComponentLabeller::State::blob(std::int64_t label) const {
   const auto at = static_cast<std::size_t>(label);
   const Geometry& g = geometry[at];
-  const auto area = static_cast<double>(g.area);
+  const ComponentBox shape = box(label);
   Blob b;
   b.id = label;
-  b.area_px = g.area;
-  b.x_px = region.x + static_cast<double>(g.sum_2x) / (2 * area);
-  b.y_px = region.y + static_cast<double>(g.sum_y) / area;
-  b.left = region.x + g.left();
-  b.top = region.y + g.top();
-  b.width = g.right - g.left() + 1;
-  b.height = g.bottom - g.top() + 1;
+  b.area_px = shape.area_px;
+  b.x_px = shape.x_px;
+  b.y_px = shape.y_px;
+  b.left = shape.left;
+  b.top = shape.top;
+  b.width = shape.width;
+  b.height = shape.height;
   b.touches_border =
       g.left() == 0 || g.top() == 0 || g.right == region.width - 1 || g.bottom == region.height - 1;
   if (options.intensity) {
     const Intensity& i = intensity[at];
-    b.mean = static_cast<double>(i.sum) / area;
+    b.mean = static_cast<double>(i.sum) / static_cast<double>(g.area);
     b.peak = i.peak;
     b.peak_x = region.x + i.peak_x;
     b.peak_y = region.y + i.peak_y;
@@ -731,6 +744,12 @@ Result<void> ComponentLabeller::process(const ImageView& image, MutableImageView
 std::int64_t ComponentLabeller::count() const { return state_->count; }
 Blob ComponentLabeller::blob(std::int64_t label) const { return state_->blob(label); }
 double ComponentLabeller::threshold() const { return state_->threshold; }
+
+std::int64_t ComponentLabeller::boxes(ComponentBox* boxes, std::int64_t size) const {
+  const std::int64_t written = std::min(size, state_->count);
+  for (std::int64_t i = 0; i < written; ++i) boxes[i] = state_->box(i + 1);
+  return written;
+}
 
 void ComponentLabeller::largest(std::vector<Blob>& blobs) const {
   const State& s = *state_;

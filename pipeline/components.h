@@ -70,6 +70,17 @@ struct LabelOptions {
   ThreadPool* pool = nullptr;  // null: the caller's thread alone; must outlive the labeller
 };
 
+// Area, centroid and bounding box alone.
+struct ComponentBox {
+  std::int64_t area_px = 0;
+  double x_px = 0;
+  double y_px = 0;
+  int left = 0;
+  int top = 0;
+  int width = 0;
+  int height = 0;
+};
+
 // Labels pictures of one size and format. Memory for the worst picture of that size is reserved by
 // create(), and becomes resident only as far as pictures need it. One call at a time.
 class ComponentLabeller {
@@ -97,6 +108,8 @@ class ComponentLabeller {
   // The statistics of one, by its label 1..count(); `id` is the label. What was not asked for at
   // creation is 0.
   [[nodiscard]] Blob blob(std::int64_t label) const;
+  // boxes[i] is that of label i + 1, for `size` labels at most; returns how many were written.
+  std::int64_t boxes(ComponentBox* boxes, std::int64_t size) const;
   // The `max_blobs` largest, by falling area (equal ones in scan order), numbered from 1. Allocates
   // only where `blobs` has not the capacity.
   void largest(std::vector<Blob>& blobs) const;

@@ -2,14 +2,16 @@
 // tools/bench/CMakeLists.txt.
 #pragma once
 
-#include <array>
-
 #include "tools/bench/bench.h"
 
 namespace patternd::bench {
 
+void add_components(CLI::App& program, Options& options);
 void add_rectify(CLI::App& program, Options& options);
 
-inline constexpr std::array<AddBench, 1> kSubjects = {add_rectify};
+inline constexpr AddBench kSubjects[] = {
+    add_components,
+    add_rectify,
+};
 
 }  // namespace patternd::bench

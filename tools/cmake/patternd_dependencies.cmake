@@ -43,7 +43,9 @@ if(PATTERND_GSTREAMER)
 endif()
 
 # OpenCV: for the calibration program, the benchmark's peers and some tests; never for the service.
-find_package(OpenCV QUIET COMPONENTS core imgproc calib3d imgcodecs)
+if(NOT PATTERND_STATIC_DEPENDENCIES)
+  find_package(OpenCV QUIET COMPONENTS core imgproc calib3d imgcodecs)
+endif()
 if(NOT OpenCV_FOUND)
   message(STATUS "OpenCV is not here: built without patternd-calibrate and without the benchmark's peers")
 endif()

@@ -10,7 +10,7 @@ install(FILES systemd/sysusers.conf DESTINATION lib/sysusers.d RENAME patternd.c
 install(FILES systemd/70-patternd.rules DESTINATION lib/udev/rules.d COMPONENT patternd)
 install(FILES tools/packaging/README.conf DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/patternd RENAME README
         COMPONENT patternd)
-install(FILES systemd/wait-for-camera.conf DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT patternd)
+install(FILES config/patternd.yaml systemd/wait-for-camera.conf DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT patternd)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
@@ -28,6 +28,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 if(CMAKE_CROSSCOMPILING)
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
     set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
@@ -81,15 +82,22 @@ set(CPACK_DEBIAN_PATTERND_PACKAGE_CONTROL_EXTRA
     "${CMAKE_SOURCE_DIR}/tools/packaging/postinst;${CMAKE_SOURCE_DIR}/tools/packaging/prerm;${CMAKE_SOURCE_DIR}/tools/packaging/postrm;${CMAKE_BINARY_DIR}/packaging/conffiles")
 file(WRITE ${CMAKE_BINARY_DIR}/packaging/conffiles "${CMAKE_INSTALL_FULL_SYSCONFDIR}/patternd/README\n")
 
+set(opencv_needs "${glibc}, libtbb12, liblapack3 | liblapack.so.3, libblas3 | libblas.so.3, libgl1")
+if(TARGET patternd-bench)
+  patternd_package(patternd-bench video "${opencv_needs}"
+    "benchmarks of patternd beside its peers"
+    "Measures patternd's stages beside OpenCV's on this machine, for patternctl bench.")
+endif()
 if(TARGET patternd-calibrate)
-  set(opencv_needs "${glibc}, libtbb12, liblapack3 | liblapack.so.3, libblas3 | libblas.so.3, libgl1")
   patternd_package(patternd-calibrate video "${opencv_needs}"
     "camera calibration for patternd"
     "Finds chessboards in pictures and fits lens and plane, for patternctl calibrate.")
 endif()
 if(TARGET patternd_shared)
-  patternd_package(libpatternd-dev libdevel "${glibc}"
+  patternd_package(libpatternd-dev libdevel "${glibc}, libpng16-16 | libpng16-16t64, libturbojpeg0 | libturbojpeg"
     "patternd's matcher as a C library"
     "The header, libpatternd.so, its CMake configuration and pkg-config file.")
+  file(WRITE ${CMAKE_BINARY_DIR}/packaging/triggers "activate-noawait ldconfig\n")
+  set(CPACK_DEBIAN_LIBPATTERND-DEV_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/packaging/triggers)
 endif()
 include(CPack)

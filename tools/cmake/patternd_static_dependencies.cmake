@@ -13,10 +13,24 @@ endfunction()
 # What nothing calls is dropped, with what it would need (libstdc++'s random_device: glibc 2.36).
 add_link_options($<$<LINK_LANGUAGE:CXX>:-static-libstdc++> -static-libgcc -Wl,--gc-sections)
 
-set(PNG_FIND_SUFFIXES ${CMAKE_FIND_LIBRARY_SUFFIXES})
-set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
-find_package(PNG REQUIRED)
-set(CMAKE_FIND_LIBRARY_SUFFIXES ${PNG_FIND_SUFFIXES})
+# patternd_linked(TARGET MODULE ARCHIVES...): the imported target of pkg-config's MODULE, made of archives for programs. In
+# libpatternd.so the shared library stays, as Debian compiles some archives for programs alone; these libraries have one
+# soname everywhere, whatever their packages are called.
+function(patternd_linked target module)
+  pkg_check_modules(${module}_SHARED REQUIRED ${module})
+  set(archives "")
+  foreach(name ${ARGN})
+    patternd_archive(PATTERND_${name}_ARCHIVE ${name})
+    list(APPEND archives ${PATTERND_${name}_ARCHIVE})
+  endforeach()
+  add_library(${target} INTERFACE IMPORTED GLOBAL)
+  set_target_properties(${target} PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES "${${module}_SHARED_INCLUDE_DIRS}"
+    INTERFACE_LINK_LIBRARIES
+      "$<IF:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>,${${module}_SHARED_LINK_LIBRARIES},${archives}>;m")
+endfunction()
+patternd_linked(PNG::PNG libpng png16 z)
+patternd_linked(PkgConfig::TURBOJPEG libturbojpeg turbojpeg)
 
 patternd_archive(PATTERND_YAML_CPP_ARCHIVE yaml-cpp)
 find_path(PATTERND_YAML_CPP_INCLUDE yaml-cpp/yaml.h REQUIRED)
@@ -32,14 +46,26 @@ set_target_properties(spdlog::spdlog PROPERTIES
   INTERFACE_COMPILE_DEFINITIONS SPDLOG_FMT_EXTERNAL INTERFACE_INCLUDE_DIRECTORIES ${PATTERND_SPDLOG_INCLUDE}
   INTERFACE_LINK_LIBRARIES "Threads::Threads;fmt::fmt-header-only")
 
-pkg_check_modules(TURBOJPEG REQUIRED IMPORTED_TARGET libturbojpeg)
-patternd_archive(PATTERND_TURBOJPEG_ARCHIVE turbojpeg)
-set_target_properties(PkgConfig::TURBOJPEG PROPERTIES INTERFACE_LINK_LIBRARIES ${PATTERND_TURBOJPEG_ARCHIVE})
-
 if(PATTERND_V4L2)
   pkg_check_modules(V4L2 REQUIRED IMPORTED_TARGET libv4lconvert)
   patternd_archive(PATTERND_V4LCONVERT_ARCHIVE v4lconvert)
   patternd_archive(PATTERND_JPEG_ARCHIVE jpeg)
   set_target_properties(PkgConfig::V4L2 PROPERTIES
     INTERFACE_LINK_LIBRARIES "${PATTERND_V4LCONVERT_ARCHIVE};${PATTERND_JPEG_ARCHIVE};m")
+endif()
+
+# OpenCV, of which patternd-calibrate and patternd-bench need no more than this. What it calls in turn has had one ABI since
+# before Ubuntu 22.04.
+find_path(PATTERND_OPENCV_INCLUDE opencv2/calib3d.hpp PATH_SUFFIXES opencv4)
+find_library(PATTERND_OPENCV_CALIB3D_ARCHIVE NAMES libopencv_calib3d.a)
+set(OpenCV_FOUND OFF)
+if(PATTERND_OPENCV_INCLUDE AND PATTERND_OPENCV_CALIB3D_ARCHIVE)
+  set(OpenCV_FOUND ON)
+  set(OpenCV_INCLUDE_DIRS ${PATTERND_OPENCV_INCLUDE})
+  set(OpenCV_LIBS ${PATTERND_OPENCV_CALIB3D_ARCHIVE})
+  foreach(module features2d flann imgproc core)
+    patternd_archive(PATTERND_OPENCV_${module}_ARCHIVE opencv_${module})
+    list(APPEND OpenCV_LIBS ${PATTERND_OPENCV_${module}_ARCHIVE})
+  endforeach()
+  list(APPEND OpenCV_LIBS tbb lapack blas GL ${PATTERND_z_ARCHIVE} Threads::Threads ${CMAKE_DL_LIBS})
 endif()

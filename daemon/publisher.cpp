@@ -103,7 +103,7 @@ void Publisher::reply(std::uint64_t client, std::string line) {
 void Publisher::tell_camera(bool lost, const std::string& reason) {
   post([this, lost, text = camera_line(lost, reason)] {
     if (!lost && camera_lost_.empty()) return;  // nobody was told of a loss: no news
-    publish_ready();                            // results from before come before
+    if (lost) publish_ready();  // results from before the loss come before; after it, after
     camera_lost_ = lost ? text : std::string();
     for (const auto& [id, client] : clients_) {
       if (client->subscription().camera && !client->closing()) client->send_own(text);

@@ -112,16 +112,19 @@ Result<std::string> ServiceClient::read_line(int timeout_ms) {
   }
 }
 
-Result<void> ServiceClient::send_line(const Json& object) {
-  const std::string line = line_of(object);
-  for (std::size_t done = 0; done < line.size();) {
-    const ssize_t sent = send(socket_.get(), line.data() + done, line.size() - done, MSG_NOSIGNAL);
+Result<void> ServiceClient::send_line(const Json& object) { return send_text(line_of(object)); }
+
+Result<void> ServiceClient::send_text(const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t sent = send(socket_.get(), text.data() + done, text.size() - done, MSG_NOSIGNAL);
     if (sent < 0 && errno != EINTR)
       return fail(ErrorCode::kIo, shown(address_) + ": " + std::strerror(errno));
     if (sent > 0) done += static_cast<std::size_t>(sent);
   }
   return {};
 }
+
+void ServiceClient::close_output() { shutdown(socket_.get(), SHUT_WR); }
 
 Result<Json> ServiceClient::ask(const Json& command, int timeout_ms) {
   if (auto sent = send_line(command); !sent) return tl::make_unexpected(sent.error());

@@ -19,6 +19,9 @@ class ServiceClient {
   // kEndOfStream where the service closed; kParse past 1 MiB without an end of line.
   [[nodiscard]] Result<std::string> read_line(int timeout_ms);
   [[nodiscard]] Result<void> send_line(const Json& object);
+  [[nodiscard]] Result<void> send_text(const std::string& text);
+  // Nothing more will be sent; lines still come.
+  void close_output();
 
   // Sends a command and waits for its reply, results and other lines passed over; the reply's data.
   // kDevice with the service's own words where it refused.

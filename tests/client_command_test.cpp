@@ -1,0 +1,73 @@
+#include "daemon/client_command.h"
+
+#include <gtest/gtest.h>
+
+namespace patternd {
+namespace {
+
+const std::vector<std::string> kPatterns = {"bolt", "nut"};
+
+struct BadCommand {
+  std::string line;
+  std::string name;
+  std::string message;
+};
+
+TEST(ClientCommand, IsRefusedWithTheCause) {
+  const std::string json = "must be one JSON object a line, such as {\"command\":\"status\"}";
+  const std::vector<BadCommand> bad = {
+      {"hello", "", "\"hello\" " + json},
+      {"[1]", "", "\"[1]\" " + json},
+      {"{\"command\":1}", "", "\"command\" is missing or no string; " + json},
+      {"{}", "", "\"command\" is missing or no string; " + json},
+      {"{\"command\":\"stop\"}", "stop",
+       "unknown command \"stop\"; there are: status, latency, reload, subscribe"},
+      {"{\"command\":\"snapshot\"}", "snapshot", "snapshot comes with a later version of patternd"},
+      {"{\"command\":\"record\"}", "record", "record comes with a later version of patternd"},
+      {"{\"command\":\"status\",\"x\":1}", "status", "unknown key \"x\"; there are: command"},
+      {"{\"command\":\"subscribe\",\"evry\":1}", "subscribe",
+       "unknown key \"evry\"; did you mean every?"},
+      {"{\"command\":\"subscribe\",\"every\":0}", "subscribe",
+       "every must be a whole number from 1 to 1000000"},
+      {"{\"command\":\"subscribe\",\"every\":1e9}", "subscribe",
+       "every must be a whole number from 1 to 1000000"},
+      {"{\"command\":\"subscribe\",\"types\":\"result\"}", "subscribe",
+       "types must be a list of strings"},
+      {"{\"command\":\"subscribe\",\"types\":[\"frames\"]}", "subscribe",
+       "types has \"frames\"; there are: result, camera"},
+      {"{\"command\":\"subscribe\",\"patterns\":[\"screw\"]}", "subscribe",
+       "patterns has \"screw\"; there are: bolt, nut"},
+      {"\xff", "", "byte 1 is not UTF-8; " + json},
+      {std::string(40'000, '['), "", "nested deeper than 16 levels; " + json},
+  };
+  for (const BadCommand& each : bad) {
+    SCOPED_TRACE(each.line.substr(0, 80));
+    const auto command = parse_command(each.line, kPatterns);
+    ASSERT_FALSE(command);
+    EXPECT_EQ(command.error().name, each.name);
+    EXPECT_EQ(command.error().message, each.message);
+  }
+}
+
+TEST(ClientCommand, ReadsASubscription) {
+  const auto command = parse_command(
+      "{\"command\":\"subscribe\",\"types\":[\"result\"],\"patterns\":[\"nut\"],\"every\":5}",
+      kPatterns);
+  ASSERT_TRUE(command) << command.error().message;
+  EXPECT_EQ(command->kind, ClientCommand::Kind::kSubscribe);
+  EXPECT_TRUE(command->subscription.results);
+  EXPECT_FALSE(command->subscription.camera);
+  EXPECT_EQ(command->subscription.patterns, (std::vector<std::string>{"nut"}));
+  EXPECT_EQ(command->subscription.every, 5);
+}
+
+TEST(ClientCommand, SeesBracketsInStringsAsText) {
+  const auto command = parse_command(
+      "{\"command\":\"" + std::string(100, '[') + "\\\"" + std::string(100, '{') + "\"}",
+      kPatterns);
+  ASSERT_FALSE(command);
+  EXPECT_NE(command.error().message.find("unknown command"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace patternd

@@ -1,0 +1,338 @@
+#include "daemon/publisher.h"
+
+#include <chrono>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <thread>
+
+#include "daemon/service_client.h"
+#include "tests/support/test_files.h"
+
+namespace patternd {
+namespace {
+
+constexpr int kPatienceMs = 20'000;
+
+Address any_port() {
+  Address address;
+  address.port = 0;
+  return address;
+}
+
+// A publisher with the pattern "bolt" and "nut", on a port of its own.
+class PublisherTest : public ::testing::Test {
+ protected:
+  PublisherTest() {
+    auto labels = std::make_shared<ResultFormat>();
+    labels->patterns = {{"bolt", 1, 10}, {"nut", 1, 10}};
+    format_ = labels;
+  }
+  void start(std::vector<Address> addresses = {any_port()}) {
+    std::vector<Listener> listeners;
+    for (const Address& address : addresses) {
+      auto listener = Listener::open(address);
+      ASSERT_TRUE(listener) << listener.error().message;
+      listeners.push_back(std::move(*listener));
+    }
+    PublisherCallbacks callbacks;
+    callbacks.status = [] { return Json{{"state", "fine"}}; };
+    callbacks.latency = [] { return Json::object(); };
+    callbacks.reload = [this](std::uint64_t client) {
+      publisher_->reply(client, reply_line("reload", {{"first_seq", 7}}));
+    };
+    publisher_ = std::make_unique<Publisher>(std::move(listeners), callbacks, statistics_, 4);
+    publisher_->greet_with({"cam0", 64, 48, "cpu", {"bolt", "nut"}});
+    publisher_->settle();
+  }
+  ServiceClient connect() {
+    auto client = ServiceClient::connect(publisher_->bound_addresses().at(0));
+    EXPECT_TRUE(client) << client.error().message;
+    return std::move(*client);
+  }
+  // Connected, and greeted.
+  ServiceClient connect_and_greet() {
+    ServiceClient client = connect();
+    EXPECT_EQ(next(client)["type"], "hello");
+    return client;
+  }
+  static Json next(ServiceClient& client) {
+    const auto line = client.read_line(kPatienceMs);
+    EXPECT_TRUE(line) << line.error().message;
+    return line ? Json::parse(*line) : Json{{"type", "nothing"}};
+  }
+  // One frame with a bolt and a nut.
+  void publish(std::uint64_t seq) {
+    ResultSlot* slot = publisher_->acquire(std::chrono::milliseconds(kPatienceMs));
+    ASSERT_NE(slot, nullptr);
+    slot->format = format_;
+    slot->info = FrameInfo();
+    slot->info.seq = seq;
+    slot->result.matches.resize(2);
+    slot->result.matches[0].pattern = 0;
+    slot->result.matches[1].pattern = 1;
+    slot->started_ns = slot->processed_ns = monotonic_ns();
+    publisher_->submit(slot);
+  }
+
+  LatencyStatistics statistics_;
+  std::shared_ptr<const ResultFormat> format_;
+  std::unique_ptr<Publisher> publisher_;
+};
+
+TEST_F(PublisherTest, SpeaksFirst) {
+  start();
+  ServiceClient client = connect();
+  const Json hello = next(client);
+  EXPECT_EQ(hello["type"], "hello");
+  EXPECT_EQ(hello["patterns"], (Json{"bolt", "nut"}));
+  EXPECT_EQ(hello["frame"], (Json{{"width", 64}, {"height", 48}}));
+}
+
+TEST_F(PublisherTest, GivesEveryResultToTwoHundredClientsInOrder) {
+  start();
+  std::vector<ServiceClient> clients;
+  for (int i = 0; i < 200; ++i) clients.push_back(connect_and_greet());
+  EXPECT_EQ(publisher_->counters().clients, 200U);
+  for (std::uint64_t seq = 0; seq < 20; ++seq) publish(seq);
+  for (ServiceClient& client : clients) {
+    for (std::uint64_t seq = 0; seq < 20; ++seq) ASSERT_EQ(next(client)["seq"], seq);
+  }
+  publisher_->finish(kPatienceMs);
+  for (ServiceClient& client : clients)
+    EXPECT_EQ(client.read_line(kPatienceMs).error().code, ErrorCode::kEndOfStream);
+}
+
+TEST_F(PublisherTest, TellsASlowClientHowManyResultsItLostAndDelaysNobody) {
+  start();
+  ServiceClient slow = connect_and_greet();
+  ServiceClient fast = connect_and_greet();
+  constexpr std::uint64_t kCount = 30'000;
+  std::uint64_t fast_lost = 0;
+  std::uint64_t fast_got = 0;
+  for (std::uint64_t seq = 0; seq < kCount; ++seq) {
+    publish(seq);
+    while (fast_got + fast_lost < seq + 1) {
+      const Json line = next(fast);
+      if (line["type"] == "dropped") fast_lost += line["count"].get<std::uint64_t>();
+      if (line["type"] == "result") ++fast_got;
+    }
+  }
+  EXPECT_EQ(fast_got, kCount);
+  std::uint64_t got = 0;
+  std::uint64_t lost = 0;
+  std::int64_t last = -1;
+  while (got + lost < kCount) {
+    const Json line = next(slow);
+    if (line["type"] == "nothing") break;
+    if (line["type"] == "dropped") {
+      lost += line["count"].get<std::uint64_t>();
+      continue;
+    }
+    // Whatever is missing before this line has been announced.
+    EXPECT_EQ(line["seq"].get<std::uint64_t>(), got + lost);
+    ++got;
+    last = line["seq"].get<std::int64_t>();
+  }
+  EXPECT_GT(lost, 0U);
+  EXPECT_EQ(got + lost, kCount);
+  EXPECT_EQ(last, static_cast<std::int64_t>(kCount) - 1);
+  EXPECT_EQ(publisher_->counters().dropped_results, lost);
+}
+
+TEST_F(PublisherTest, GoesOnSendingToAClientThatClosedItsSide) {
+  start();
+  ServiceClient client = connect_and_greet();
+  client.close_output();
+  publish(1);
+  EXPECT_EQ(next(client)["seq"], 1);
+  publish(2);
+  EXPECT_EQ(next(client)["seq"], 2);
+}
+
+TEST_F(PublisherTest, AnswersBadLinesAndLivesOn) {
+  start();
+  ServiceClient client = connect_and_greet();
+  ASSERT_TRUE(client.send_text("garbage\n\n\xff\xfe\n" + std::string(20'000, '{') +
+                               "\n{\"command\":\"nothing\"}\r\n{\"command\":\"status\"}\n"));
+  for (const char* command : {"null", "null", "null", "\"nothing\""}) {
+    const Json reply = next(client);
+    EXPECT_EQ(reply["ok"], false);
+    EXPECT_EQ(reply["command"].dump(), command);
+  }
+  const Json status = next(client);
+  EXPECT_EQ(status["ok"], true);
+  EXPECT_EQ(status["data"]["state"], "fine");
+  publish(1);
+  EXPECT_EQ(next(client)["seq"], 1);
+}
+
+TEST_F(PublisherTest, ClosesAfterALineOfMoreThan64KiBAndSaysWhy) {
+  start();
+  ServiceClient client = connect_and_greet();
+  ServiceClient other = connect_and_greet();
+  ASSERT_TRUE(client.send_text(std::string(70'000, 'x')));
+  const Json reply = next(client);
+  EXPECT_EQ(reply["ok"], false);
+  EXPECT_NE(reply["error"].get<std::string>().find("65536 bytes"), std::string::npos);
+  EXPECT_EQ(client.read_line(kPatienceMs).error().code, ErrorCode::kEndOfStream);
+  publish(1);
+  EXPECT_EQ(next(other)["seq"], 1);
+}
+
+TEST_F(PublisherTest, AnswersACommandWithoutAnEndOfLineWhenTheClientClosesItsSide) {
+  start();
+  ServiceClient client = connect_and_greet();
+  ASSERT_TRUE(client.send_text("{\"command\":\"status\"}"));
+  client.close_output();
+  EXPECT_EQ(next(client)["command"], "status");
+}
+
+TEST_F(PublisherTest, GivesASubscriberWhatItAskedFor) {
+  start();
+  ServiceClient client = connect_and_greet();
+  ASSERT_TRUE(client.ask({{"command", "subscribe"}, {"patterns", {"nut"}}, {"every", 3}}));
+  for (std::uint64_t seq = 10; seq < 20; ++seq) publish(seq);
+  for (int seq : {10, 13, 16, 19}) {
+    const Json line = next(client);
+    EXPECT_EQ(line["seq"], seq);
+    ASSERT_EQ(line["matches"].size(), 1U);
+    EXPECT_EQ(line["matches"][0]["pattern"], "nut");
+    EXPECT_TRUE(line.contains("latency_us"));
+  }
+  ASSERT_TRUE(client.ask({{"command", "subscribe"}, {"types", {"camera"}}}));
+  publish(20);
+  publisher_->tell_camera(true, "unplugged");
+  const Json camera = next(client);
+  EXPECT_EQ(camera["type"], "camera");
+  EXPECT_EQ(camera["reason"], "unplugged");
+}
+
+TEST_F(PublisherTest, TellsOfTheCameraInOrderAndToThoseWhoComeLater) {
+  start();
+  ServiceClient client = connect_and_greet();
+  publisher_->tell_camera(false, "the first frame is no news");
+  publish(1);
+  publisher_->tell_camera(true, "no frame");
+  EXPECT_EQ(next(client)["seq"], 1);
+  EXPECT_EQ(next(client)["state"], "lost");
+  ServiceClient later = connect_and_greet();
+  EXPECT_EQ(next(later)["state"], "lost");
+  publisher_->tell_camera(false, "here");
+  publish(2);
+  EXPECT_EQ(next(client)["state"], "back");
+  EXPECT_EQ(next(client)["seq"], 2);
+}
+
+TEST_F(PublisherTest, AnswersAReloadLater) {
+  start();
+  ServiceClient client = connect_and_greet();
+  const auto reply = client.ask({{"command", "reload"}});
+  ASSERT_TRUE(reply) << reply.error().message;
+  EXPECT_EQ((*reply)["first_seq"], 7);
+}
+
+TEST_F(PublisherTest, ServesAUnixSocketForOwnerAndGroupAloneAndRemovesIt) {
+  const test::TemporaryFolder folder;
+  Address address;
+  address.kind = Address::Kind::kUnix;
+  address.path = folder.file("p.sock");
+  start({address});
+  struct stat status {};
+  ASSERT_EQ(stat(address.path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0660U);
+  ServiceClient client = connect_and_greet();
+  publish(3);
+  EXPECT_EQ(next(client)["seq"], 3);
+  EXPECT_NE(Listener::open(address).error().message.find("another program"), std::string::npos);
+  publisher_->finish(kPatienceMs);
+  EXPECT_NE(stat(address.path.c_str(), &status), 0);
+}
+
+TEST_F(PublisherTest, TakesTheUnixSocketOverFromAServiceThatDied) {
+  const test::TemporaryFolder folder;
+  Address address;
+  address.kind = Address::Kind::kUnix;
+  address.path = folder.file("p.sock");
+  {
+    const FileDescriptor dead(socket(AF_UNIX, SOCK_STREAM, 0));
+    sockaddr_un where{};
+    where.sun_family = AF_UNIX;
+    address.path.copy(where.sun_path, sizeof where.sun_path - 1);
+    ASSERT_EQ(bind(dead.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where), 0);
+  }
+  start({address});
+  connect_and_greet();
+}
+
+TEST_F(PublisherTest, MovesToAnotherAddressWithoutLosingItsClients) {
+  start();
+  ServiceClient old = connect_and_greet();
+  auto listener = Listener::open(any_port());
+  ASSERT_TRUE(listener);
+  std::vector<Listener> added;
+  added.push_back(std::move(*listener));
+  const Address before = publisher_->bound_addresses().at(0);
+  publisher_->change_listeners(std::move(added), {});
+  publisher_->settle();
+  EXPECT_FALSE(ServiceClient::connect(before));
+  ServiceClient fresh = connect_and_greet();
+  publish(5);
+  EXPECT_EQ(next(old)["seq"], 5);
+  EXPECT_EQ(next(fresh)["seq"], 5);
+}
+
+TEST_F(PublisherTest, TurnsAwayWhoeverComesWhenItIsFull) {
+  start();
+  std::vector<ServiceClient> clients;
+  for (std::size_t i = 0; i < Publisher::kMaxClients; ++i) clients.push_back(connect_and_greet());
+  ServiceClient refused = connect();
+  EXPECT_NE(next(refused)["error"].get<std::string>().find("512 clients at most"),
+            std::string::npos);
+  EXPECT_EQ(publisher_->counters().refused, 1U);
+  // One that closed its side makes room.
+  clients[3].close_output();
+  for (;;) {
+    ServiceClient again = connect();
+    if (next(again)["type"] == "hello") break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+TEST_F(PublisherTest, LetsClientsReadTheLastResultsBeforeItCloses) {
+  start();
+  ServiceClient client = connect_and_greet();
+  for (std::uint64_t seq = 0; seq < 2000; ++seq) publish(seq);
+  std::thread finisher([this] { publisher_->finish(kPatienceMs); });
+  std::uint64_t seq = 0;
+  for (; seq < 2000; ++seq) ASSERT_EQ(next(client)["seq"], seq);
+  EXPECT_EQ(client.read_line(kPatienceMs).error().code, ErrorCode::kEndOfStream);
+  finisher.join();
+}
+
+TEST_F(PublisherTest, SurvivesClientsThatComeAndGoWhileResultsFlow) {
+  start();
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> visitors;
+  for (int v = 0; v < 4; ++v) {
+    visitors.emplace_back([this, v, &stop] {
+      for (int i = 0; !stop; ++i) {
+        ServiceClient client = connect();
+        if (v % 2 == 0) (void)client.send_text("{\"command\":\"status\"}\n{\"comm");
+        if (i % 3 == 0) (void)client.read_line(kPatienceMs);
+      }
+    });
+  }
+  ServiceClient steady = connect_and_greet();
+  for (std::uint64_t seq = 0; seq < 300; ++seq) {
+    publish(seq);
+    ASSERT_EQ(next(steady)["seq"], seq);
+  }
+  stop = true;
+  for (std::thread& visitor : visitors) visitor.join();
+}
+
+}  // namespace
+}  // namespace patternd

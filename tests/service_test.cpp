@@ -1,0 +1,359 @@
+// The service's threads and its life, with a camera and a processor made for tests. Run under the
+// thread sanitizer too.
+#include "daemon/service.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <thread>
+
+#include "daemon/service_client.h"
+#include "pipeline/image_file.h"
+#include "tests/support/fake_camera.h"
+#include "tests/support/test_files.h"
+
+namespace patternd {
+namespace {
+
+constexpr int kPatienceMs = 20'000;
+
+class ServiceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto picture = Image::create(32, 32, PixelFormat::kGray8);
+    ASSERT_TRUE(picture);
+    for (int y = 0; y < 32; ++y) {
+      for (int x = 0; x < 32; ++x)
+        picture->row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>((x * 37 + y * y * 11) & 255);
+    }
+    ASSERT_TRUE(write_image(folder_.file("p.png"), picture->view()));
+    configure("a");
+  }
+  void TearDown() override { end(); }
+
+  // One pattern of this name; more YAML behind it.
+  void configure(const std::string& pattern, const std::string& more = "",
+                 const std::string& camera_path = "one") {
+    const std::string temporary = folder_.file("new.yaml");
+    std::ofstream(temporary) << "camera: {source: replay, path: " << camera_path
+                             << "}\npublish: {tcp: {listen: \"127.0.0.1:0\"}}\npatterns: [{name: "
+                             << pattern << ", pattern: p.png}]\n"
+                             << more;
+    ASSERT_EQ(std::rename(temporary.c_str(), folder_.file("p.yaml").c_str()), 0);
+  }
+  Result<void> create(int delay_us = 0) {
+    ServiceParts parts;
+    parts.make_source = [this](const CameraConfig& config) -> Result<std::unique_ptr<Source>> {
+      const bool second = config.path.find("two") != std::string::npos;
+      return (second ? second_camera_ : *camera_).make_source();
+    };
+    parts.make_processor =
+        [this, delay_us](const ComputeConfig&,
+                         const ProcessorConfig& config) -> Result<std::unique_ptr<FrameProcessor>> {
+      if (refuse_processors_) return fail(ErrorCode::kInvalidArgument, "no processor today");
+      return test::make_fake_processor(config, delay_us);
+    };
+    auto configuration = load_configuration(folder_.file("p.yaml"));
+    EXPECT_TRUE(configuration) << configuration.error().message;
+    ServiceOptions options;
+    options.config_path = folder_.file("p.yaml");
+    auto service = Service::create(options, std::move(*configuration), parts);
+    if (!service) return tl::make_unexpected(service.error());
+    service_ = std::move(*service);
+    return service_->open();
+  }
+  void run() {
+    service_->start();
+    main_ = std::thread([this] {
+      while (!ending_) {
+        service_->tick();
+        for (const std::uint64_t client : service_->take_reload_requests())
+          service_->reload(client);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      service_->stop(patience_ms_);
+    });
+  }
+  void end() {
+    ending_ = true;
+    if (main_.joinable()) main_.join();
+  }
+  ServiceClient connect() {
+    auto client = ServiceClient::connect(service_->bound_addresses().at(0));
+    EXPECT_TRUE(client) << client.error().message;
+    EXPECT_EQ(next(*client)["type"], "hello");
+    return std::move(*client);
+  }
+  static Json next(ServiceClient& client) {
+    const auto line = client.read_line(kPatienceMs);
+    EXPECT_TRUE(line) << line.error().message;
+    return line ? Json::parse(*line) : Json{{"type", "nothing"}};
+  }
+  static Json next_of(ServiceClient& client, const std::string& type) {
+    for (;;) {
+      Json line = next(client);
+      if (line["type"] == type || line["type"] == "nothing") return line;
+    }
+  }
+  Json status() {
+    ServiceClient client = connect();
+    const auto reply = client.ask({{"command", "status"}});
+    EXPECT_TRUE(reply) << reply.error().message;
+    return reply ? *reply : Json();
+  }
+
+  const test::TemporaryFolder folder_;
+  std::unique_ptr<test::FakeCamera> camera_ = std::make_unique<test::FakeCamera>(true);
+  test::FakeCamera second_camera_{true};
+  std::atomic<bool> refuse_processors_{false};
+  std::unique_ptr<Service> service_;
+  std::atomic<bool> ending_{false};
+  std::atomic<int> patience_ms_{kPatienceMs};
+  std::thread main_;
+};
+
+TEST_F(ServiceTest, GivesEveryFrameOfARecordingOnceAndInOrderToEveryClient) {
+  camera_ = std::make_unique<test::FakeCamera>(false);
+  ASSERT_TRUE(create());
+  std::vector<ServiceClient> clients;
+  for (int i = 0; i < 3; ++i) clients.push_back(connect());
+  camera_->allow(500);
+  camera_->end_when_empty();
+  run();
+  for (ServiceClient& client : clients) {
+    for (std::uint64_t seq = 0; seq < 500; ++seq) {
+      const Json line = next(client);
+      ASSERT_EQ(line["type"], "result");
+      ASSERT_EQ(line["seq"], seq);
+      ASSERT_EQ(line["matches"][0]["x_px"], static_cast<double>(seq));
+      ASSERT_EQ(line["dropped"], 0);
+    }
+  }
+  while (!service_->ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_FALSE(service_->end_error());
+  end();
+  EXPECT_EQ(service_->latency()["since_start"]["total"]["count"], 500);
+}
+
+TEST_F(ServiceTest, DropsOlderFramesOfALiveCameraAndCountsEach) {
+  ASSERT_TRUE(create(2000));
+  ServiceClient client = connect();
+  run();
+  for (int i = 0; i < 100; ++i) {
+    camera_->allow(5);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  while (camera_->taken() < 500) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::uint64_t accounted = 0;
+  std::int64_t last = -1;
+  bool dropped = false;
+  while (last < 499) {
+    const Json line = next(client);
+    ASSERT_EQ(line["type"], "result");
+    ASSERT_GT(line["seq"].get<std::int64_t>(), last);
+    accounted += 1 + line["dropped"].get<std::uint64_t>();
+    dropped = dropped || line["dropped"] > 0;
+    last = line["seq"].get<std::int64_t>();
+    ASSERT_EQ(accounted, static_cast<std::uint64_t>(last) + 1);
+  }
+  EXPECT_TRUE(dropped);
+}
+
+TEST_F(ServiceTest, WaitsForACameraThatIsNotThereYetAndSaysSo) {
+  camera_->fail_with({ErrorCode::kNotFound, "/dev/video9: no such camera"});
+  ASSERT_TRUE(create());
+  run();
+  ServiceClient client = connect();
+  const Json lost = next(client);
+  EXPECT_EQ(lost["state"], "lost");
+  EXPECT_EQ(lost["reason"], "/dev/video9: no such camera");
+  camera_->allow(1);
+  camera_->heal();
+  EXPECT_EQ(next(client)["state"], "back");
+  EXPECT_EQ(next(client)["seq"], 0);
+}
+
+TEST_F(ServiceTest, ReopensALostCameraWhileItsClientsStayAndNumbersRise) {
+  ASSERT_TRUE(create());
+  ServiceClient client = connect();
+  run();
+  for (std::uint64_t seq = 0; seq < 3; ++seq) {
+    camera_->allow(1);
+    EXPECT_EQ(next(client)["seq"], seq);
+  }
+  for (std::uint64_t round = 1; round < 4; ++round) {
+    camera_->fail_with({ErrorCode::kDevice, "unplugged"});
+    const Json lost = next(client);
+    EXPECT_EQ(lost["state"], "lost");
+    EXPECT_EQ(lost["reason"], "unplugged");
+    EXPECT_EQ(status()["camera"]["state"], "lost");
+    EXPECT_TRUE(service_->makes_progress(10'000'000'000));
+    camera_->heal();
+    camera_->allow(1);
+    EXPECT_EQ(next(client)["state"], "back");
+    EXPECT_EQ(next(client)["seq"], 2 + round);
+  }
+  EXPECT_EQ(status()["camera"]["reopened"], 3);
+}
+
+TEST_F(ServiceTest, TakesASilentCameraForLost) {
+  ASSERT_TRUE(create());
+  ServiceClient client = connect();
+  camera_->allow(1);
+  run();
+  EXPECT_EQ(next(client)["seq"], 0);
+  EXPECT_EQ(next(client)["state"], "lost");
+  camera_->allow(1);
+  EXPECT_EQ(next(client)["state"], "back");
+  EXPECT_EQ(next(client)["seq"], 1);
+}
+
+TEST_F(ServiceTest, MakesAnotherProcessorWhereTheCameraComesBackWithAnotherSize) {
+  ASSERT_TRUE(create());
+  ServiceClient client = connect();
+  camera_->allow(1);
+  run();
+  EXPECT_EQ(next(client)["seq"], 0);
+  camera_->set_size(64, 48);
+  camera_->fail_with({ErrorCode::kDevice, "unplugged"});
+  EXPECT_EQ(next(client)["state"], "lost");
+  camera_->heal();
+  camera_->allow(1);
+  EXPECT_EQ(next(client)["state"], "back");
+  EXPECT_EQ(next(client)["dropped"], 0);
+  EXPECT_EQ(status()["frame"]["width"], 64);
+}
+
+TEST_F(ServiceTest, ReloadsBetweenTwoFramesAndNamesTheFirstOne) {
+  ASSERT_TRUE(create());
+  ServiceClient watcher = connect();
+  ServiceClient commander = connect();
+  run();
+  std::atomic<bool> stop{false};
+  std::thread feeder([this, &stop] {
+    while (!stop) {
+      camera_->allow(1);
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  });
+  std::string name = "a";
+  std::int64_t last = -1;
+  for (int round = 0; round < 10; ++round) {
+    const std::string next_name = name == "a" ? "b" : "a";
+    configure(next_name);
+    const auto reply = commander.ask({{"command", "reload"}});
+    ASSERT_TRUE(reply) << reply.error().message;
+    const auto first = (*reply)["first_seq"].get<std::int64_t>();
+    while (last < first) {
+      const Json line = next_of(watcher, "result");
+      ASSERT_GT(line["seq"].get<std::int64_t>(), last);
+      last = line["seq"].get<std::int64_t>();
+      ASSERT_EQ(line["matches"][0]["pattern"], last < first ? name : next_name);
+    }
+    name = next_name;
+  }
+  stop = true;
+  feeder.join();
+}
+
+TEST_F(ServiceTest, KeepsTheRunningConfigurationWhereTheNewOneIsBad) {
+  ASSERT_TRUE(create());
+  ServiceClient client = connect();
+  run();
+  configure("b", "unknown: 1\n");
+  const auto bad_file = client.ask({{"command", "reload"}});
+  ASSERT_FALSE(bad_file);
+  EXPECT_NE(bad_file.error().message.find("p.yaml:4:1: unknown: unknown key"), std::string::npos);
+  configure("b");
+  refuse_processors_ = true;
+  const auto bad_processor = client.ask({{"command", "reload"}});
+  ASSERT_FALSE(bad_processor);
+  EXPECT_NE(bad_processor.error().message.find("no processor today"), std::string::npos);
+  configure("b", "latency: {log: /nowhere/l.csv}\n");
+  refuse_processors_ = false;
+  EXPECT_FALSE(client.ask({{"command", "reload"}}));
+  camera_->allow(1);
+  EXPECT_EQ(next_of(client, "result")["matches"][0]["pattern"], "a");
+  EXPECT_EQ(status()["configuration"]["number"], 1);
+}
+
+TEST_F(ServiceTest, ChangesTheCameraOnReloadOrKeepsTheOldOne) {
+  ASSERT_TRUE(create());
+  ServiceClient client = connect();
+  run();
+  for (std::uint64_t seq = 0; seq < 2; ++seq) {
+    camera_->allow(1);
+    EXPECT_EQ(next(client)["seq"], seq);
+  }
+  configure("b", "", "two");
+  second_camera_.fail_with({ErrorCode::kDevice, "it is broken"});
+  const auto refused = client.ask({{"command", "reload"}});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("it is broken"), std::string::npos);
+  camera_->allow(1);
+  const Json old = next_of(client, "result");
+  EXPECT_EQ(old["matches"][0]["pattern"], "a");
+  EXPECT_EQ(old["seq"], 2);
+  second_camera_.heal();
+  second_camera_.allow(1);
+  const auto accepted = client.ask({{"command", "reload"}});
+  ASSERT_TRUE(accepted) << accepted.error().message;
+  EXPECT_EQ((*accepted)["first_seq"], 3);
+}
+
+TEST_F(ServiceTest, RefusesAtStartWhatCanNeverRun) {
+  refuse_processors_ = true;
+  const auto opened = create();
+  ASSERT_FALSE(opened);
+  EXPECT_NE(opened.error().message.find("no processor today"), std::string::npos);
+}
+
+TEST_F(ServiceTest, EndsWithTheReasonWhereARecordingCannotBeReadOn) {
+  camera_ = std::make_unique<test::FakeCamera>(false);
+  ASSERT_TRUE(create());
+  ServiceClient client = connect();
+  camera_->allow(2);
+  run();
+  EXPECT_EQ(next(client)["seq"], 0);
+  EXPECT_EQ(next(client)["seq"], 1);
+  camera_->fail_with({ErrorCode::kIo, "frame 3 is cut short"});
+  while (!service_->ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(service_->end_error()->message, "frame 3 is cut short");
+}
+
+// Stopped at any moment: before the first frame, while frames flow, while the camera is away, while
+// a reload is under way, with a client that does not read.
+TEST_F(ServiceTest, StopsCleanlyInEveryState) {
+  for (int state = 0; state < 5; ++state) {
+    SCOPED_TRACE(state);
+    camera_ = std::make_unique<test::FakeCamera>(true);
+    ending_ = false;
+    configure("a");
+    ASSERT_TRUE(create(state == 1 ? 500 : 0));
+    ServiceClient client = connect();
+    run();
+    if (state >= 1) camera_->allow(1'000'000);
+    if (state == 2) {
+      EXPECT_EQ(next(client)["type"], "result");
+      camera_->fail_with({ErrorCode::kDevice, "gone"});
+      EXPECT_EQ(next_of(client, "camera")["state"], "lost");
+    }
+    if (state == 3) {
+      ASSERT_TRUE(client.send_line({{"command", "reload"}}));
+    }
+    if (state == 4) {
+      while (status()["publish"]["dropped_results"] == 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      patience_ms_ = 50;  // this client reads no more
+    }
+    end();
+    while (client.read_line(kPatienceMs)) {
+    }
+    service_.reset();
+  }
+}
+
+}  // namespace
+}  // namespace patternd

@@ -17,13 +17,8 @@
 namespace patternd::tools {
 
 inline constexpr AddCommand kCommands[] = {
-    add_teach,
-    add_match,
-    add_rectify,
-    add_label,
-    add_synth,
-    add_teach,   add_match,  add_label,    add_watch, add_status,
-    add_latency, add_reload, add_snapshot, add_synth,
+    add_teach,  add_match,   add_rectify, add_label,    add_watch,
+    add_status, add_latency, add_reload,  add_snapshot, add_synth,
 };
 
 }  // namespace patternd::tools

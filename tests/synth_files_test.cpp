@@ -81,7 +81,7 @@ Scene small_scene(bool with_camera) {
   options.frame_count = 3;
   options.max_speed_px = 1;
   if (with_camera) options.camera = *camera_from_corners(240, 180, real_lens(), kTilted, 200, 160);
-  return *random_scene({*make_photo(value_noise(160, 160, 32, 5)->view())}, options, 3);
+  return *random_scene({*make_photo(value_noise(160, 160, 16, 5)->view())}, options, 3);
 }
 
 std::vector<std::string> lines_of(const std::string& path) {

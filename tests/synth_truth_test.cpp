@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 constexpr double kPi = 3.141592653589793;
 
 Photo noise_photo(int side, std::uint64_t seed) {
-  return *make_photo(value_noise(side, side, 32, seed)->view());
+  return *make_photo(value_noise(side, side, 16, seed)->view());
 }
 
 Scene scene_of(const Photo& photo, int pattern_width, int pattern_height) {
@@ -250,6 +250,7 @@ TEST(RandomScene, TakesPartsWithStructureOnly) {
     const Structure found = measure_structure(*p.photo, p.left, p.top, p.width, p.height);
     EXPECT_GE(found.contrast, 22);
     EXPECT_GE(found.weakest_slope, 2.5);
+    EXPECT_LE(found.coarse_share, 0.5);
     EXPECT_GE(std::min(p.width, p.height), 48);
     EXPECT_LE(std::max(p.width, p.height), 96);
   }

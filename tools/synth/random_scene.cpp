@@ -19,9 +19,16 @@ constexpr std::uint64_t kPlaceStream = 2ULL << 40U;
 constexpr std::uint64_t kBackgroundStream = 3ULL << 40U;
 constexpr std::uint64_t kLightStream = 4ULL << 40U;
 
-// What a part of a photo must have to be a pattern, grey levels and grey levels a photo pixel.
+// What a part of a photo must have to be a pattern: contrast in grey levels, slope in every
+// direction in grey levels a photo pixel, and detail that no other place has by chance.
 constexpr double kLeastContrast = 22;
 constexpr double kLeastSlope = 2.5;
+constexpr double kLargestCoarseShare = 0.5;
+
+bool serves_as_pattern(const Structure& structure) {
+  return structure.contrast >= kLeastContrast && structure.weakest_slope >= kLeastSlope &&
+         structure.coarse_share <= kLargestCoarseShare;
+}
 constexpr int kTries = 400;
 
 tl::unexpected<Error> wrong(const std::string& message) {
@@ -69,8 +76,7 @@ std::optional<ScenePattern> draw_pattern(const std::string& name, const Photo& p
     if (room_x < 0 || room_y < 0) continue;
     const int x = static_cast<int>(random.below(static_cast<std::uint64_t>(room_x) + 1));
     const int y = static_cast<int>(random.below(static_cast<std::uint64_t>(room_y) + 1));
-    const Structure structure = measure_structure(*photo, x, y, width * k, height * k);
-    if (structure.contrast < kLeastContrast || structure.weakest_slope < kLeastSlope) continue;
+    if (!serves_as_pattern(measure_structure(*photo, x, y, width * k, height * k))) continue;
     auto pattern = cut_pattern(name, photo, x, y, width, height, k);
     if (pattern) return *pattern;
   }
@@ -236,15 +242,19 @@ Result<Image> value_noise(int width, int height, int coarsest_px, std::uint64_t 
   auto picture = Image::create(width, height, PixelFormat::kGrayF32);
   if (!picture) return picture;
   picture->fill_bytes(0);
-  // Each octave has half the size and 0.7 of the strength of the one before.
-  double total = 0;
-  double strength = 1;
-  for (int cell = coarsest_px; cell >= 2; cell /= 2, strength *= 0.7) total += strength;
-  if (total == 0) total = 1;
-  strength = 1;
+  int octaves = 0;
+  for (int cell = coarsest_px; cell >= 2; cell /= 2) ++octaves;
+  // Octaves average out; this keeps the contrast at about 40 grey levels.
+  const double amplitude = 1.5 * 255 / std::max(octaves, 1);
   std::uint64_t octave = 0;
-  for (int cell = coarsest_px; cell >= 2; cell /= 2, strength *= 0.7)
-    add_octave(picture->view(), cell, 255 * strength / total, seed + 0x100000001B3U * ++octave);
+  for (int cell = coarsest_px; cell >= 2; cell /= 2)
+    add_octave(picture->view(), cell, amplitude, seed + 0x100000001B3U * ++octave);
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      float& grey = picture->row<float>(y)[x];
+      grey = std::clamp(grey - 0.25F * 255, 0.0F, 255.0F);
+    }
+  }
   return picture;
 }
 

@@ -48,8 +48,8 @@ struct RandomSceneOptions {
 [[nodiscard]] Result<Scene> random_scene(const std::vector<Photo>& photos,
                                          const RandomSceneOptions& options, std::uint64_t seed);
 
-// A picture without a photograph: value noise, several octaves of smoothed random grey levels.
-// `coarsest_px`: the largest blotches' size.
+// A picture without a photograph: value noise, octaves of smoothed random grey levels, all of one
+// strength. `coarsest_px`: the largest blotches' size; each octave's are half as large, down to 2.
 [[nodiscard]] Result<Image> value_noise(int width, int height, int coarsest_px, std::uint64_t seed);
 
 // Reads a photograph as a smooth function of the plane.

@@ -12,7 +12,7 @@ constexpr const char* kNames[] = {"graf1.png",        "fruits.jpg",     "baboon.
                                   "starry_night.jpg", "aloeL.jpg",      "leuvenA.jpg", "board.jpg",
                                   "butterfly.jpg",    "basketball1.png"};
 constexpr int kTexturePx = 640;
-constexpr int kCoarsestPx = 64;
+constexpr int kCoarsestPx = 16;
 constexpr std::uint64_t kTextureCount = 4;
 
 }  // namespace

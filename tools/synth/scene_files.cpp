@@ -50,8 +50,7 @@ Result<std::string> truth_text(const SceneRenderer& renderer, int frame, bool wi
 
 // Angles, scales and numbers of finds stay the service's defaults but for what the scene needs.
 std::string configuration_text(const Scene& scene) {
-  std::string text =
-      "camera:\n  name: synth\n  source: replay\n  path: recording\n  realtime: false\n";
+  std::string text = "camera:\n  name: synth\n  source: replay\n  path: recording\n";
   if (scene.camera) text += "calibration: camera.yaml\n";
   text += "patterns:\n";
   for (std::size_t i = 0; i < scene.patterns.size(); ++i) {

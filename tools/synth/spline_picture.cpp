@@ -40,24 +40,23 @@ void filter_line(double* line, int count) {
 }
 
 struct Taps {
-  std::array<int, 4> index{};
+  int first = 0;  // the first of the four coefficients that reach the position
   std::array<double, 4> weight{};
   std::array<double, 4> slope{};
 };
 
-// The four coefficients that reach position `x` and their weights.
-Taps taps_at(double x, int count) {
-  Taps taps;
-  const double base = std::floor(x);
+// `x` lies within ±2^30. (std::floor is a call where the processor's baseline has no such
+// instruction.)
+Taps taps_at(double x) {
+  const int truncated = static_cast<int>(x);
+  const int base = x < truncated ? truncated - 1 : truncated;
   const double t = x - base;
   const double r = 1 - t;
+  Taps taps;
+  taps.first = base - 1;
   taps.weight = {r * r * r / 6, (4 + t * t * (3 * t - 6)) / 6, (4 + r * r * (3 * r - 6)) / 6,
                  t * t * t / 6};
   taps.slope = {-r * r / 2, t * (1.5 * t - 2), -r * (1.5 * r - 2), t * t / 2};
-  const int first = static_cast<int>(base) - 1;
-  const bool inside = first >= 0 && first + 3 < count;
-  for (int i = 0; i < 4; ++i)
-    taps.index[static_cast<std::size_t>(i)] = inside ? first + i : mirrored(first + i, count);
   return taps;
 }
 
@@ -103,32 +102,52 @@ Result<SplinePicture> SplinePicture::create(const ImageView& picture) {
   return spline;
 }
 
+std::array<const float*, 4> SplinePicture::rows_at(int first_x, int first_y,
+                                                   std::array<float, 16>& mirror) const {
+  const auto width = static_cast<std::size_t>(width_);
+  std::array<const float*, 4> rows{};
+  if (first_x >= 0 && first_y >= 0 && first_x + 3 < width_ && first_y + 3 < height_) {
+    const float* corner = &coefficients_[static_cast<std::size_t>(first_y) * width +
+                                         static_cast<std::size_t>(first_x)];
+    for (std::size_t j = 0; j < 4; ++j) rows[j] = corner + j * width;
+    return rows;
+  }
+  for (int j = 0; j < 4; ++j) {
+    const auto row = static_cast<std::size_t>(mirrored(first_y + j, height_)) * width;
+    const auto slot = static_cast<std::size_t>(4 * j);
+    for (int i = 0; i < 4; ++i)
+      mirror[slot + static_cast<std::size_t>(i)] =
+          coefficients_[row + static_cast<std::size_t>(mirrored(first_x + i, width_))];
+    rows[static_cast<std::size_t>(j)] = &mirror[slot];
+  }
+  return rows;
+}
+
 double SplinePicture::value(double x, double y) const {
-  const Taps across = taps_at(x, width_);
-  const Taps down = taps_at(y, height_);
+  const Taps across = taps_at(x);
+  const Taps down = taps_at(y);
+  std::array<float, 16> mirror{};
+  const auto rows = rows_at(across.first, down.first, mirror);
   double sum = 0;
   for (std::size_t j = 0; j < 4; ++j) {
-    const float* row =
-        &coefficients_[static_cast<std::size_t>(down.index[j]) * static_cast<std::size_t>(width_)];
     double line = 0;
-    for (std::size_t i = 0; i < 4; ++i)
-      line += across.weight[i] * static_cast<double>(row[across.index[i]]);
+    for (std::size_t i = 0; i < 4; ++i) line += across.weight[i] * static_cast<double>(rows[j][i]);
     sum += down.weight[j] * line;
   }
   return sum;
 }
 
 SplinePicture::Sample SplinePicture::sample(double x, double y) const {
-  const Taps across = taps_at(x, width_);
-  const Taps down = taps_at(y, height_);
+  const Taps across = taps_at(x);
+  const Taps down = taps_at(y);
+  std::array<float, 16> mirror{};
+  const auto rows = rows_at(across.first, down.first, mirror);
   Sample sample;
   for (std::size_t j = 0; j < 4; ++j) {
-    const float* row =
-        &coefficients_[static_cast<std::size_t>(down.index[j]) * static_cast<std::size_t>(width_)];
     double line = 0;
     double slope = 0;
     for (std::size_t i = 0; i < 4; ++i) {
-      const auto c = static_cast<double>(row[across.index[i]]);
+      const auto c = static_cast<double>(rows[j][i]);
       line += across.weight[i] * c;
       slope += across.slope[i] * c;
     }

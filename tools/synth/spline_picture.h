@@ -1,6 +1,7 @@
 // A picture as a smooth function of the plane: the interpolating cubic B-spline through its pixels.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "pipeline/image.h"
@@ -9,7 +10,7 @@
 namespace patternd::synth {
 
 // Values are grey levels of 8 bit (16-bit pictures are divided by 257). Beyond its borders the
-// picture is mirrored, again and again, so that it covers the whole plane.
+// picture is mirrored, again and again, so that it covers the plane (positions up to ±1e9).
 //
 // Why this kernel: it passes through the pixels, is twice continuously differentiable (so gradients
 // and Cramér–Rao bounds are well defined), and is symmetric, so it moves nothing: a picture sampled
@@ -34,6 +35,10 @@ class SplinePicture {
 
  private:
   SplinePicture() = default;
+  // The 4×4 coefficients from (first_x, first_y) on, row by row; beyond the picture they are
+  // gathered in `mirror`.
+  [[nodiscard]] std::array<const float*, 4> rows_at(int first_x, int first_y,
+                                                    std::array<float, 16>& mirror) const;
   int width_ = 0;
   int height_ = 0;
   std::vector<float> coefficients_;  // row by row

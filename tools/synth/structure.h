@@ -9,6 +9,10 @@ namespace patternd::synth {
 struct Structure {
   double contrast = 0;       // standard deviation
   double weakest_slope = 0;  // root mean square slope in the direction where it is least
+  // Share [0, 1] of the variance that the means of its 8×8 blocks hold. What is left over is detail
+  // of its own: another place can agree with the blocks by chance, with the detail it cannot, so
+  // its NCC stays under about √coarse_share.
+  double coarse_share = 0;
 };
 
 // Measures the rectangle with its corner at (left, top) at about 32×32 places.

@@ -7,8 +7,8 @@
 namespace patternd {
 namespace {
 
-// Neighbouring angles that share a bound.
-constexpr std::size_t kAnglesPerGroup = 8;
+// Planes of neighbouring angles that share a bound.
+constexpr std::size_t kPlanesPerGroup = 8;
 // Bounds come from floats; this much lower they are safe.
 constexpr float kBoundSafety = 0.99F;
 constexpr std::int32_t kAllVisible = -1;
@@ -268,7 +268,8 @@ Bounds roi_bounds(const CoarseConfig& config, const TurnedPose& pose) {
 Template make_template(const std::vector<PatternLevel>& pyramid, const CoarseConfig& config,
                        TurnedPose& pose) {
   Template t;
-  t.shape = render_best_phase(pyramid, config.level, pose, pose);
+  t.shape = config.half_pixels ? render_turned(pyramid, config.level, pose)
+                               : render_best_phase(pyramid, config.level, pose, pose);
   t.pixels = t.shape.pixels();
   quantise(t, config.max_sample);
   sum_rows(t);
@@ -332,7 +333,7 @@ CoarseSearch::Scratch::Scratch(const CoarseSearch& search) {
   numerators_.resize(width * kBand);
   bounds_.resize(width * kBand);
   passes_.resize(static_cast<std::size_t>(search.blocks_));
-  for (std::size_t i = 0; i < kAnglesPerGroup; ++i) maxima_.emplace_back(width);
+  for (std::size_t i = 0; i < kPlanesPerGroup; ++i) maxima_.emplace_back(width);
 }
 
 CoarseSearch::CoarseSearch(CoarseSearch&&) noexcept = default;
@@ -348,18 +349,23 @@ struct PlaneShape {
   std::int32_t least_visible = 0;
 };
 
+// Planes an angle.
+int phases_of(const CoarseConfig& config) { return config.half_pixels ? 4 : 1; }
+
 std::vector<PlaneShape> make_shapes(const std::vector<PatternLevel>& pyramid,
                                     const CoarseConfig& config) {
   std::vector<PlaneShape> shapes;
   for (double scale : config.scales) {
     for (double angle : config.angles_deg) {
-      PlaneShape shape;
-      shape.pose = {angle, scale, 0, 0};
-      shape.made = make_template(pyramid, config, shape.pose);
-      shape.roi = roi_bounds(config, shape.pose);
-      shape.least_visible = std::max(
-          4, static_cast<std::int32_t>(std::ceil(config.least_visible * shape.made.pixels)));
-      shapes.push_back(std::move(shape));
+      for (int phase = 0; phase < phases_of(config); ++phase) {
+        PlaneShape shape;
+        shape.pose = {angle, scale, (phase & 1) * 0.5, (phase >> 1) * 0.5};
+        shape.made = make_template(pyramid, config, shape.pose);
+        shape.roi = roi_bounds(config, shape.pose);
+        shape.least_visible = std::max(
+            4, static_cast<std::int32_t>(std::ceil(config.least_visible * shape.made.pixels)));
+        shapes.push_back(std::move(shape));
+      }
     }
   }
   return shapes;
@@ -448,31 +454,14 @@ CoarseSearch::CoarseSearch(const std::vector<PatternLevel>& pyramid, const Coars
     planes_.push_back(std::move(plane));
   }
 
-  const std::size_t angles = config.angles_deg.size();
-  for (std::size_t p = 0; p < planes_.size(); ++p) {
-    const auto scale = static_cast<int>(p / angles);
-    const auto angle = static_cast<int>(p % angles);
-    for (int ds = -1; ds <= 1; ++ds) {
-      for (int da = -1; da <= 1; ++da) {
-        const int s = scale + ds;
-        int a = angle + da;
-        if (s < 0 || s >= static_cast<int>(config.scales.size())) continue;
-        if (config.circular) a = (a + static_cast<int>(angles)) % static_cast<int>(angles);
-        if (a < 0 || a >= static_cast<int>(angles)) continue;
-        const std::size_t other =
-            static_cast<std::size_t>(s) * angles + static_cast<std::size_t>(a);
-        auto& planes = neighbours_[p].planes;
-        if (other != p && std::find(planes.begin(), planes.end(), other) == planes.end())
-          planes.push_back(other);
-      }
-    }
-  }
+  const std::size_t per_scale = config.angles_deg.size() * static_cast<std::size_t>(phases_of(config));
+  for (std::size_t p = 0; p < planes_.size(); ++p) neighbours_[p].planes = planes_beside(p);
 
   for (std::size_t scale = 0; scale < config.scales.size(); ++scale) {
-    for (std::size_t first = 0; first < angles; first += kAnglesPerGroup) {
+    for (std::size_t first = 0; first < per_scale; first += kPlanesPerGroup) {
       Group group;
-      group.first = scale * angles + first;
-      group.count = std::min(kAnglesPerGroup, angles - first);
+      group.first = scale * per_scale + first;
+      group.count = std::min(kPlanesPerGroup, per_scale - first);
       TurnedPattern common = shapes[group.first].made.shape;
       for (int y = 0; y < common.height; ++y) {
         for (int x = 0; x < common.width; ++x) {
@@ -492,6 +481,29 @@ CoarseSearch::CoarseSearch(const std::vector<PatternLevel>& pyramid, const Coars
       groups_.push_back(std::move(group));
     }
   }
+}
+
+// The planes one angle step, one scale step or half a pixel away.
+std::vector<std::size_t> CoarseSearch::planes_beside(std::size_t plane) const {
+  const int phases = phases_of(config_);
+  const int angles = static_cast<int>(config_.angles_deg.size());
+  const int scales = static_cast<int>(config_.scales.size());
+  const int scale = static_cast<int>(plane) / (angles * phases);
+  const int angle = static_cast<int>(plane) / phases % angles;
+  std::vector<std::size_t> out;
+  for (int s = std::max(0, scale - 1); s <= std::min(scales - 1, scale + 1); ++s) {
+    for (int step = -1; step <= 1; ++step) {
+      int a = angle + step;
+      if (config_.circular) a = (a + angles) % angles;
+      if (a < 0 || a >= angles) continue;
+      for (int phase = 0; phase < phases; ++phase) {
+        const auto other = static_cast<std::size_t>((s * angles + a) * phases + phase);
+        if (other != plane && std::find(out.begin(), out.end(), other) == out.end())
+          out.push_back(other);
+      }
+    }
+  }
+  return out;
 }
 
 std::size_t CoarseSearch::planes() const { return planes_.size(); }

@@ -18,7 +18,8 @@ constexpr int kMaxSample8 = 128;
 constexpr int kMaxSample16 = 512;
 // A true match may score this much lower at a level than the pattern's own loss there explains
 // (noise, background at the rim, light).
-constexpr double kThresholdSlack = 0.92;
+constexpr double kCoarseSlack = 0.92;
+constexpr double kTraceSlack = 0.96;
 
 std::string text(double value) {
   char buffer[32];
@@ -128,7 +129,7 @@ void plan_steps(PatternPlan& plan, int size_levels, double step_top_deg, bool wi
       step.level.angle_step_deg = l == plan.top_level ? std::min(step_top_deg / 2, turn) : turn;
     if (with_scale) step.level.scale_step = turn * kDegToRad;
     const double worst = worst_self_score(plan.pyramid, level.level, turn);
-    step.threshold = params.min_score * kThresholdSlack * (1 + worst) / 2;
+    step.threshold = params.min_score * kTraceSlack * (1 + worst) / 2;
     step.least_visible = params.min_visible * share_without(level.width, level.height, 1.1);
     step.most_kept = l == plan.top_level ? std::max<std::size_t>(64, 6 * wanted)
                                          : std::max<std::size_t>(24, 3 * wanted);
@@ -196,8 +197,12 @@ Result<PatternPlan> plan_pattern(const PatternSearch& search, const MatcherConfi
                       std::to_string(kMostTopPixels) + " and " + std::to_string(kMostPlanes) +
                       " are searched: use more levels or a larger angle_step");
   }
-  const double self = worst_self_score(plan.pyramid, top.level, step);
-  plan.coarse.threshold = params.min_score * kThresholdSlack * self;
+  const double self_whole = worst_self_score(plan.pyramid, top.level, step);
+  plan.coarse.half_pixels = self_whole < kLeastSelfScore;
+  const double self = plan.coarse.half_pixels
+                          ? worst_self_score(plan.pyramid, top.level, step, 0.5)
+                          : self_whole;
+  plan.coarse.threshold = params.min_score * kCoarseSlack * self;
   plan.coarse.least_visible =
       params.min_visible * share_without(top.width * 1.0, top.height * 1.0, 1.6);
   plan.coarse.any_polarity = params.polarity == Polarity::kAny;

@@ -185,14 +185,15 @@ double score_between(const TurnedPattern& a, const TurnedPattern& b) {
   return std::clamp((sum_ab - sum_a * sum_b / n) / std::sqrt(var_a * var_b), -1.0, 1.0);
 }
 
-double worst_self_score(const std::vector<PatternLevel>& pyramid, int level,
-                        double angle_step_deg) {
+double worst_self_score(const std::vector<PatternLevel>& pyramid, int level, double angle_step_deg,
+                        double sample_distance_px) {
+  const double off = sample_distance_px / 2;
   double worst = 1;
   // The loss depends on how the structure lies to the grid: three turns a third of a quarter apart.
   for (double angle : {0.0, 30.0, 60.0}) {
     const TurnedPattern sample = render_turned(pyramid, level, {angle, 1, 0, 0});
     const TurnedPattern truth =
-        render_turned(pyramid, level, {angle + angle_step_deg / 2, 1, 0.5, 0.5});
+        render_turned(pyramid, level, {angle + angle_step_deg / 2, 1, off, off});
     worst = std::min(worst, score_between(sample, truth));
   }
   return worst;

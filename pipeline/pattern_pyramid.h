@@ -67,9 +67,13 @@ struct TurnedPose {
 [[nodiscard]] double score_between(const TurnedPattern& a, const TurnedPattern& b);
 
 // The score that the pattern itself gets at a level when it lies worst between the samples: half a
-// pixel off in x and y, half an angle step turned. Tells how much a search at this level may lose.
+// sample distance (1 or 1/2 pixel) off in x and y, half an angle step turned. Tells how much a
+// search at this level may lose.
 [[nodiscard]] double worst_self_score(const std::vector<PatternLevel>& pyramid, int level,
-                                      double angle_step_deg);
+                                      double angle_step_deg, double sample_distance_px = 1);
+
+// A search whose own loss leaves less than this of a score samples every half pixel instead.
+inline constexpr double kLeastSelfScore = 0.68;
 
 // Distance in level-0 pixels from the centre to the farthest pixel that counts at this level.
 [[nodiscard]] double farthest_pixel(const PatternLevel& level);

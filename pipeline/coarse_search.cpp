@@ -454,7 +454,8 @@ CoarseSearch::CoarseSearch(const std::vector<PatternLevel>& pyramid, const Coars
     planes_.push_back(std::move(plane));
   }
 
-  const std::size_t per_scale = config.angles_deg.size() * static_cast<std::size_t>(phases_of(config));
+  const std::size_t per_scale =
+      config.angles_deg.size() * static_cast<std::size_t>(phases_of(config));
   for (std::size_t p = 0; p < planes_.size(); ++p) neighbours_[p].planes = planes_beside(p);
 
   for (std::size_t scale = 0; scale < config.scales.size(); ++scale) {

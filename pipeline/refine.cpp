@@ -82,18 +82,21 @@ Vector regressors_at(const RefinePattern& p, int x, int y) {
   return out;
 }
 
-// Gram matrix over the pixels that `visible` (of the given stride) shows; null: all.
-Matrix gram_of(const RefinePattern& p, const float* visible, std::ptrdiff_t visible_stride) {
+// Gram matrix over the mask's pixels for which `counts(x, y)`, and their number.
+template <class Counts>
+Matrix gram_of(const RefinePattern& p, const Counts& counts, double& pixels) {
   Matrix gram{};
+  pixels = 0;
   const int n = p.regressors();
   for (int y = 0; y < p.level.pattern.height; ++y) {
     for (int x = 0; x < p.level.pattern.width; ++x) {
-      if (p.mask[static_cast<std::size_t>(y * p.level.pattern.stride + x)] == 0.0F) continue;
-      if (visible != nullptr && visible[y * visible_stride + x] == 0.0F) continue;
+      if (p.mask[static_cast<std::size_t>(y * p.level.pattern.stride + x)] == 0.0F || !counts(x, y))
+        continue;
       const Vector r = regressors_at(p, x, y);
       for (int i = 0; i < n; ++i)
         for (int j = 0; j <= i; ++j)
           gram[cell(i, j)] += r[static_cast<std::size_t>(i)] * r[static_cast<std::size_t>(j)];
+      pixels += 1;
     }
   }
   for (int i = 0; i < n; ++i)
@@ -101,7 +104,19 @@ Matrix gram_of(const RefinePattern& p, const float* visible, std::ptrdiff_t visi
   return gram;
 }
 
-RegressorSums sums_complete(const RefinePattern& p, const Patch& patch, float middle) {
+// The Gram matrix of the visible pixels is that of all less that of the hidden ones, mostly few.
+Matrix visible_gram(const RefinePattern& p, const Patch& patch, double& pixels) {
+  double hidden_pixels = 0;
+  const Matrix hidden = gram_of(
+      p, [&](int x, int y) { return patch.visible[y * patch.stride + x] == 0.0F; }, hidden_pixels);
+  Matrix out;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = p.gram[i] - hidden[i];
+  pixels = p.pixels - hidden_pixels;
+  return out;
+}
+
+RegressorSums sum_all(const RefinePattern& p, const Patch& patch, const float* visible,
+                      float middle) {
   RegressorSums out;
   const std::ptrdiff_t stride = p.level.pattern.stride;
   for (int y = 0; y < p.level.pattern.height; ++y) {
@@ -109,10 +124,10 @@ RegressorSums sums_complete(const RefinePattern& p, const Patch& patch, float mi
     RowSums row;
     sum_regressors({p.mask.data() + at, p.values.data() + at, p.gradient_x.data() + at,
                     p.gradient_y.data() + at, p.columns.data()},
-                   patch.values + y * patch.stride, middle, stride, row);
+                   patch.values + y * patch.stride,
+                   visible == nullptr ? nullptr : visible + y * patch.stride, middle, stride, row);
     const double qy = p.first_row + y;
     const auto d = [](float v) { return static_cast<double>(v); };
-    out.sum += d(row.mask);
     out.square += d(row.square);
     out.with_picture[0] += d(row.values);
     out.with_picture[1] += d(row.mask);
@@ -123,26 +138,6 @@ RegressorSums sums_complete(const RefinePattern& p, const Patch& patch, float mi
     std::size_t next = kNuisances + 2;
     if (p.with_angle) out.with_picture[next++] += d(row.gradient_y_x) - d(row.gradient_x) * qy;
     if (p.with_scale) out.with_picture[next] += d(row.gradient_x_x) + d(row.gradient_y) * qy;
-  }
-  return out;
-}
-
-RegressorSums sums_partly(const RefinePattern& p, const Patch& patch, float middle,
-                          double& pixels) {
-  RegressorSums out;
-  pixels = 0;
-  for (int y = 0; y < p.level.pattern.height; ++y) {
-    for (int x = 0; x < p.level.pattern.width; ++x) {
-      if (p.mask[static_cast<std::size_t>(y * p.level.pattern.stride + x)] == 0.0F ||
-          patch.visible[y * patch.stride + x] == 0.0F)
-        continue;
-      const double w = static_cast<double>(patch.values[y * patch.stride + x] - middle);
-      const Vector r = regressors_at(p, x, y);
-      for (std::size_t i = 0; i < r.size(); ++i) out.with_picture[i] += r[i] * w;
-      out.sum += w;
-      out.square += w * w;
-      pixels += 1;
-    }
   }
   return out;
 }
@@ -163,14 +158,12 @@ Regression regress(const RefinePattern& p, const TraceImage& image, TraceScratch
   const float middle = patch.values[(patch.height / 2) * patch.stride + patch.width / 2];
   Regression out;
   double pixels = p.pixels;
-  RegressorSums sums;
   const int n = p.regressors();
+  const RegressorSums sums = sum_all(p, patch, complete ? nullptr : patch.visible, middle);
   if (complete) {
-    sums = sums_complete(p, patch, middle);
     std::copy(p.inverse_gram.begin(), p.inverse_gram.end(), out.inverse.begin());
   } else {
-    sums = sums_partly(p, patch, middle, pixels);
-    out.inverse = gram_of(p, patch.visible, patch.stride);
+    out.inverse = visible_gram(p, patch, pixels);
     if (!invert(out.inverse, n)) return out;
   }
   double explained = 0;
@@ -266,7 +259,10 @@ RefinePattern make_refine_pattern(const TraceLevel& level, bool with_angle, bool
     out.columns[static_cast<std::size_t>(x)] =
         static_cast<float>(level.origin_x / level.spacing + x);
   out.first_row = level.origin_y / level.spacing;
-  Matrix gram = gram_of(out, nullptr, 0);
+  double pixels = 0;
+  Matrix gram = gram_of(
+      out, [](int, int) { return true; }, pixels);
+  out.gram.assign(gram.begin(), gram.end());
   if (invert(gram, out.regressors())) out.inverse_gram.assign(gram.begin(), gram.end());
   return out;
 }

@@ -23,7 +23,6 @@ inline constexpr int kMostRegressors = kNuisances + 4;
 // Products of the sampled picture with each row's regressors, summed up.
 struct RegressorSums {
   std::array<double, kMostRegressors> with_picture{};
-  double sum = 0;     // Σ M·W
   double square = 0;  // Σ M·W²
 };
 
@@ -40,7 +39,9 @@ struct RefinePattern {
   double pixels = 0;
   bool with_angle = true;
   bool with_scale = false;
-  // Inverse of the regressors' Gram matrix; empty where the pattern can't be refined.
+  // The regressors' Gram matrix and its inverse, kMostRegressors wide; empty where the pattern
+  // can't be refined.
+  std::vector<double> gram;
   std::vector<double> inverse_gram;
 
   [[nodiscard]] int regressors() const {

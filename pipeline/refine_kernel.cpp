@@ -11,8 +11,8 @@ HWY_BEFORE_NAMESPACE();
 namespace patternd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-void sum_row(const RegressorRow& row, const float* picture, float middle, std::ptrdiff_t count,
-             RowSums& sums) {
+void sum_row(const RegressorRow& row, const float* picture, const float* visible, float middle,
+             std::ptrdiff_t count, RowSums& sums) {
   const hn::CappedTag<float, kPatchLanes> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
@@ -26,7 +26,8 @@ void sum_row(const RegressorRow& row, const float* picture, float middle, std::p
   V gradient_x_x = hn::Zero(d);
   V gradient_y_x = hn::Zero(d);
   for (std::ptrdiff_t x = 0; x < count; x += lanes) {
-    const V w = hn::Sub(hn::LoadU(d, picture + x), shift);
+    V w = hn::Sub(hn::LoadU(d, picture + x), shift);
+    if (visible != nullptr) w = hn::Mul(w, hn::LoadU(d, visible + x));
     const V mw = hn::Mul(w, hn::LoadU(d, row.mask + x));
     const V q = hn::LoadU(d, row.columns + x);
     const V gx = hn::Mul(w, hn::LoadU(d, row.gradient_x + x));
@@ -54,9 +55,9 @@ namespace {
 HWY_EXPORT(sum_row);
 }  // namespace
 
-void sum_regressors(const RegressorRow& row, const float* picture, float middle,
-                    std::ptrdiff_t count, RowSums& sums) {
-  HWY_DYNAMIC_DISPATCH(sum_row)(row, picture, middle, count, sums);
+void sum_regressors(const RegressorRow& row, const float* picture, const float* visible,
+                    float middle, std::ptrdiff_t count, RowSums& sums) {
+  HWY_DYNAMIC_DISPATCH(sum_row)(row, picture, visible, middle, count, sums);
 }
 
 }  // namespace patternd

@@ -24,8 +24,9 @@ struct RowSums {
   float gradient_y_x = 0;  // Σ g_y·q_x·W
 };
 
-// `count` a multiple of kPatchLanes. W is `picture` − `middle`.
-void sum_regressors(const RegressorRow& row, const float* picture, float middle,
-                    std::ptrdiff_t count, RowSums& sums);
+// `count` a multiple of kPatchLanes. W is `picture` − `middle`, and 0 where `visible` is 0; null:
+// all visible.
+void sum_regressors(const RegressorRow& row, const float* picture, const float* visible,
+                    float middle, std::ptrdiff_t count, RowSums& sums);
 
 }  // namespace patternd

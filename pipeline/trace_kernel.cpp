@@ -19,11 +19,30 @@ struct SampleRow {
   float y;
   float ux;
   float uy;
+  float last;  // vectors compute past the row's end; they repeat this sample there
 };
 struct ShiftSums {
   double product = 0;  // Σ T·W
   double sum = 0;      // Σ M·W
   double square = 0;   // Σ M·W²
+};
+// The same over the visible samples, with what then depends on the place.
+struct PartlySums {
+  ShiftSums picture;
+  double pixels = 0;          // Σ M·V
+  double pattern = 0;         // Σ T·V
+  double pattern_square = 0;  // Σ T²·V
+};
+// Rows of a pattern and of a patch.
+struct SumRows {
+  const float* values;
+  const float* mask;
+  std::ptrdiff_t stride;
+  const float* patch;
+  const float* visible;
+  std::ptrdiff_t patch_stride;
+  int rows;
+  float middle;  // taken off the samples
 };
 }  // namespace patternd
 #endif
@@ -58,7 +77,7 @@ HWY_INLINE void sample_row(const SampleRow& row, float* out, std::ptrdiff_t coun
   const auto low = hn::Set(di, kBytesPerPixel == 1 ? 0xFF : 0xFFFF);
   const auto unit = hn::Set(df, kBytesPerPixel == 1 ? 1.0F : 1.0F / 257.0F);
   for (std::ptrdiff_t i = 0; i < count; i += lanes) {
-    const auto at = hn::Iota(df, static_cast<float>(i));
+    const auto at = hn::Min(hn::Iota(df, static_cast<float>(i)), hn::Set(df, row.last));
     const auto x = hn::MulAdd(at, ux, hn::Set(df, row.x));
     const auto y = hn::MulAdd(at, uy, hn::Set(df, row.y));
     const auto ix = hn::ConvertTo(di, x);
@@ -87,26 +106,71 @@ void sample_row_16(const SampleRow& row, float* out, std::ptrdiff_t count) {
   sample_row<2>(row, out, count);
 }
 
-// Adds the sums over `rows` rows, kept in float lanes: few enough rows that nothing is lost.
-void sum_rows(const float* values, const float* mask, std::ptrdiff_t stride, const float* patch,
-              std::ptrdiff_t patch_row, int rows, ShiftSums& sums) {
+HWY_INLINE double total(hn::Vec<DF> lanes) {
+  return static_cast<double>(hn::GetLane(hn::SumOfLanes(DF(), lanes)));
+}
+
+// Adds the sums over some rows, kept in float lanes: few enough rows that nothing is lost.
+void sum_rows(const SumRows& in, ShiftSums& sums) {
   const DF df;
   const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(df));
+  const auto middle = hn::Set(df, in.middle);
   auto product = hn::Zero(df);
   auto sum = hn::Zero(df);
   auto square = hn::Zero(df);
-  for (int y = 0; y < rows; ++y, values += stride, mask += stride, patch += patch_row) {
-    for (std::ptrdiff_t x = 0; x < stride; x += lanes) {
-      const auto w = hn::LoadU(df, patch + x);
+  for (int y = 0; y < in.rows; ++y) {
+    const float* values = in.values + y * in.stride;
+    const float* mask = in.mask + y * in.stride;
+    const float* patch = in.patch + y * in.patch_stride;
+    for (std::ptrdiff_t x = 0; x < in.stride; x += lanes) {
+      const auto w = hn::Sub(hn::LoadU(df, patch + x), middle);
       const auto mw = hn::Mul(w, hn::LoadU(df, mask + x));
       product = hn::MulAdd(w, hn::LoadU(df, values + x), product);
       sum = hn::Add(sum, mw);
       square = hn::MulAdd(mw, w, square);
     }
   }
-  sums.product += static_cast<double>(hn::GetLane(hn::SumOfLanes(df, product)));
-  sums.sum += static_cast<double>(hn::GetLane(hn::SumOfLanes(df, sum)));
-  sums.square += static_cast<double>(hn::GetLane(hn::SumOfLanes(df, square)));
+  sums.product += total(product);
+  sums.sum += total(sum);
+  sums.square += total(square);
+}
+
+void sum_rows_partly(const SumRows& in, PartlySums& sums) {
+  const DF df;
+  const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(df));
+  const auto middle = hn::Set(df, in.middle);
+  auto product = hn::Zero(df);
+  auto sum = hn::Zero(df);
+  auto square = hn::Zero(df);
+  auto pixels = hn::Zero(df);
+  auto pattern = hn::Zero(df);
+  auto pattern_square = hn::Zero(df);
+  for (int y = 0; y < in.rows; ++y) {
+    const float* values = in.values + y * in.stride;
+    const float* mask = in.mask + y * in.stride;
+    const float* patch = in.patch + y * in.patch_stride;
+    const float* visible = in.visible + y * in.patch_stride;
+    for (std::ptrdiff_t x = 0; x < in.stride; x += lanes) {
+      const auto v = hn::LoadU(df, visible + x);
+      const auto mv = hn::Mul(v, hn::LoadU(df, mask + x));
+      const auto t = hn::LoadU(df, values + x);
+      const auto tv = hn::Mul(v, t);
+      const auto w = hn::Sub(hn::LoadU(df, patch + x), middle);
+      const auto mw = hn::Mul(w, mv);
+      product = hn::MulAdd(w, tv, product);
+      sum = hn::Add(sum, mw);
+      square = hn::MulAdd(mw, w, square);
+      pixels = hn::Add(pixels, mv);
+      pattern = hn::Add(pattern, tv);
+      pattern_square = hn::MulAdd(tv, t, pattern_square);
+    }
+  }
+  sums.picture.product += total(product);
+  sums.picture.sum += total(sum);
+  sums.picture.square += total(square);
+  sums.pixels += total(pixels);
+  sums.pattern += total(pattern);
+  sums.pattern_square += total(pattern_square);
 }
 
 }  // namespace patternd::HWY_NAMESPACE
@@ -119,23 +183,12 @@ namespace {
 HWY_EXPORT(sample_row_8);
 HWY_EXPORT(sample_row_16);
 HWY_EXPORT(sum_rows);
+HWY_EXPORT(sum_rows_partly);
 
 // A gather reads four bytes from the left pixel on.
 constexpr double kRightReserve = 4;
-// Vectors compute up to this many samples past the patch's width.
-constexpr int kSamplesPast = kPatchLanes - 1;
 // Pixels that float lanes sum up before they go into double.
 constexpr int kPixelsPerSum = 2048;
-
-double mean_of(const float* values, const float* mask, std::ptrdiff_t count) {
-  double sum = 0;
-  double n = 0;
-  for (std::ptrdiff_t i = 0; i < count; ++i) {
-    sum += static_cast<double>(values[i] * mask[i]);
-    n += static_cast<double>(mask[i]);
-  }
-  return n > 0 ? sum / n : 0;
-}
 
 double pixel_at(const ImageView& image, int x, int y) {
   return image.format == PixelFormat::kGray8
@@ -143,42 +196,116 @@ double pixel_at(const ImageView& image, int x, int y) {
              : static_cast<double>(image.row<std::uint16_t>(y)[x]) / 257.0;
 }
 
+// Calls sum(rows) for a pattern in parts small enough for float lanes.
+template <class Sum>
+void for_row_parts(const UprightPattern& pattern, const Patch& patch, int dx, int dy, float middle,
+                   const Sum& sum) {
+  const int rows_at_once =
+      std::max(1, kPixelsPerSum / static_cast<int>(std::max<std::ptrdiff_t>(pattern.stride, 1)));
+  for (int y = 0; y < pattern.height; y += rows_at_once) {
+    const std::ptrdiff_t at = y * pattern.stride;
+    const std::ptrdiff_t from = (y + dy) * patch.stride + dx;
+    sum(SumRows{pattern.values.data() + at, pattern.mask.data() + at, pattern.stride,
+                patch.values + from, patch.visible + from, patch.stride,
+                std::min(rows_at_once, pattern.height - y), middle});
+  }
+}
+
+double ncc(double covariance, double energy, double pattern_energy, double pixels,
+           double least_contrast) {
+  const double least = std::max(least_contrast * least_contrast, 1e-6) * pixels;
+  if (!(energy >= least) || !(pattern_energy > 1e-6 * pixels)) return 0;
+  return std::clamp(covariance / std::sqrt(energy * pattern_energy), -1.0, 1.0);
+}
+
+// The samples [begin, end) of a row whose four sources lie so far inside that vectors may read
+// them. Along a row each coordinate is linear, so they are one interval.
+struct Interval {
+  int begin = 0;
+  int end = 0;
+};
+void clip(double start, double step, double low, double high, Interval& interval) {
+  if (std::abs(step) < 1e-12) {
+    if (start < low || start > high) interval.end = interval.begin;
+    return;
+  }
+  double from = (low - start) / step;
+  double to = (high - start) / step;
+  if (from > to) std::swap(from, to);
+  interval.begin = std::max(interval.begin, static_cast<int>(std::ceil(std::max(from, -1.0))));
+  interval.end =
+      std::min(interval.end, static_cast<int>(std::floor(std::min(to, interval.end + 1.0))) + 1);
+  if (interval.end < interval.begin) interval.end = interval.begin;
+}
+
+constexpr double kEdge = 0.01;  // floats may round a coordinate by less
+double last_x(const ImageView& image) { return image.width - kRightReserve; }
+double last_y(const ImageView& image) { return image.height - 1 - kEdge; }
+
+// Samples [begin, end) of row j into out[begin…]; may write up to a vector past.
+void sample_stretch(const ImageView& image, const SamplingGrid& grid, int j, Interval stretch,
+                    float* out) {
+  const double x = grid.x + j * grid.vx + stretch.begin * grid.ux;
+  const double y = grid.y + j * grid.vy + stretch.begin * grid.uy;
+  const double last = stretch.end - stretch.begin - 1;
+  // Relative coordinates stay small, so that floats hold them to 1e-4 pixels.
+  const int base_x = static_cast<int>(std::min(x, x + last * grid.ux));
+  const int base_y = static_cast<int>(std::min(y, y + last * grid.uy));
+  const SampleRow row{
+      image.row_bytes(base_y) + static_cast<std::size_t>(base_x) * bytes_per_pixel(image.format),
+      static_cast<std::int32_t>(image.stride_bytes),
+      static_cast<float>(x - base_x),
+      static_cast<float>(y - base_y),
+      static_cast<float>(grid.ux),
+      static_cast<float>(grid.uy),
+      static_cast<float>(last)};
+  const std::ptrdiff_t count = stretch.end - stretch.begin;
+  if (image.format == PixelFormat::kGray8)
+    HWY_DYNAMIC_DISPATCH(sample_row_8)(row, out + stretch.begin, count);
+  else
+    HWY_DYNAMIC_DISPATCH(sample_row_16)(row, out + stretch.begin, count);
+}
+
+bool is_valid(const ImageView& valid, double x, double y) {
+  return valid.data == nullptr ||
+         valid.row<std::uint8_t>(static_cast<int>(y + 0.5))[static_cast<int>(x + 0.5)] != 0;
+}
+
+// One sample near or outside the picture's edge.
+void sample_at_edge(const ImageView& image, const ImageView& valid, double x, double y,
+                    float& value, float& visible) {
+  value = 0;
+  visible = 0;
+  if (!(x >= -0.5 && y >= -0.5 && x <= image.width - 0.5 && y <= image.height - 0.5)) return;
+  x = std::clamp(x, 0.0, image.width - 1.0);
+  y = std::clamp(y, 0.0, image.height - 1.0);
+  if (!is_valid(valid, x, y)) return;
+  const int x0 = static_cast<int>(x);
+  const int y0 = static_cast<int>(y);
+  const int x1 = std::min(x0 + 1, image.width - 1);
+  const int y1 = std::min(y0 + 1, image.height - 1);
+  const double top = pixel_at(image, x0, y0) * (x0 + 1 - x) + pixel_at(image, x1, y0) * (x - x0);
+  const double bottom = pixel_at(image, x0, y1) * (x0 + 1 - x) + pixel_at(image, x1, y1) * (x - x0);
+  value = static_cast<float>(top * (y0 + 1 - y) + bottom * (y - y0));
+  visible = 1;
+}
+
 }  // namespace
 
 bool grid_is_inside(const ImageView& image, const SamplingGrid& grid, int width, int height) {
   for (int corner = 0; corner < 4; ++corner) {
-    const double i = (corner & 1) != 0 ? width - 1 + kSamplesPast : 0;
+    const double i = (corner & 1) != 0 ? width - 1 : 0;
     const double j = (corner & 2) != 0 ? height - 1 : 0;
     const double x = grid.x + i * grid.ux + j * grid.vx;
     const double y = grid.y + i * grid.uy + j * grid.vy;
-    if (!(x >= 0.01 && y >= 0.01 && x <= image.width - kRightReserve && y <= image.height - 1.01))
-      return false;
+    if (!(x >= kEdge && y >= kEdge && x <= last_x(image) && y <= last_y(image))) return false;
   }
   return true;
 }
 
 void sample_inside(const ImageView& image, const SamplingGrid& grid, const Patch& patch) {
-  const std::ptrdiff_t count = patch_stride(patch.width);
-  const std::size_t pixel_bytes = bytes_per_pixel(image.format);
-  for (int j = 0; j < patch.height; ++j) {
-    const double x = grid.x + j * grid.vx;
-    const double y = grid.y + j * grid.vy;
-    // Relative coordinates stay small, so that floats hold them to 1e-4 pixels.
-    const double last = static_cast<double>(count - 1);
-    const int base_x = static_cast<int>(std::min(x, x + last * grid.ux));
-    const int base_y = static_cast<int>(std::min(y, y + last * grid.uy));
-    const SampleRow row{image.row_bytes(base_y) + static_cast<std::size_t>(base_x) * pixel_bytes,
-                        static_cast<std::int32_t>(image.stride_bytes),
-                        static_cast<float>(x - base_x),
-                        static_cast<float>(y - base_y),
-                        static_cast<float>(grid.ux),
-                        static_cast<float>(grid.uy)};
-    float* out = patch.values + j * patch.stride;
-    if (image.format == PixelFormat::kGray8)
-      HWY_DYNAMIC_DISPATCH(sample_row_8)(row, out, count);
-    else
-      HWY_DYNAMIC_DISPATCH(sample_row_16)(row, out, count);
-  }
+  for (int j = 0; j < patch.height; ++j)
+    sample_stretch(image, grid, j, {0, patch.width}, patch.values + j * patch.stride);
 }
 
 void sample_partly(const ImageView& image, const ImageView& valid, const SamplingGrid& grid,
@@ -186,82 +313,56 @@ void sample_partly(const ImageView& image, const ImageView& valid, const Samplin
   for (int j = 0; j < patch.height; ++j) {
     float* values = patch.values + j * patch.stride;
     float* visible = patch.visible + j * patch.stride;
-    std::fill(values, values + patch.stride, 0.0F);
-    std::fill(visible, visible + patch.stride, 0.0F);
+    const double start_x = grid.x + j * grid.vx;
+    const double start_y = grid.y + j * grid.vy;
+    Interval inside{0, patch.width};
+    clip(start_x, grid.ux, kEdge, last_x(image), inside);
+    clip(start_y, grid.uy, kEdge, last_y(image), inside);
+    if (inside.begin < inside.end) sample_stretch(image, grid, j, inside, values);
     for (int i = 0; i < patch.width; ++i) {
-      double x = grid.x + i * grid.ux + j * grid.vx;
-      double y = grid.y + i * grid.uy + j * grid.vy;
-      if (!(x >= -0.5 && y >= -0.5 && x <= image.width - 0.5 && y <= image.height - 0.5)) continue;
-      x = std::clamp(x, 0.0, image.width - 1.0);
-      y = std::clamp(y, 0.0, image.height - 1.0);
-      if (valid.data != nullptr &&
-          valid.row<std::uint8_t>(static_cast<int>(y + 0.5))[static_cast<int>(x + 0.5)] == 0)
-        continue;
-      const int x0 = static_cast<int>(x);
-      const int y0 = static_cast<int>(y);
-      const int x1 = std::min(x0 + 1, image.width - 1);
-      const int y1 = std::min(y0 + 1, image.height - 1);
-      const double top =
-          pixel_at(image, x0, y0) * (x0 + 1 - x) + pixel_at(image, x1, y0) * (x - x0);
-      const double bottom =
-          pixel_at(image, x0, y1) * (x0 + 1 - x) + pixel_at(image, x1, y1) * (x - x0);
-      values[i] = static_cast<float>(top * (y0 + 1 - y) + bottom * (y - y0));
-      visible[i] = 1.0F;
+      const double x = start_x + i * grid.ux;
+      const double y = start_y + i * grid.uy;
+      if (i >= inside.begin && i < inside.end)
+        visible[i] = is_valid(valid, x, y) ? 1.0F : 0.0F;
+      else
+        sample_at_edge(image, valid, x, y, values[i], visible[i]);
     }
+    std::fill(values + patch.width, values + patch.stride, 0.0F);
+    std::fill(visible + patch.width, visible + patch.stride, 0.0F);
   }
 }
 
 double score_at(const UprightPattern& pattern, const Patch& patch, int dx, int dy,
                 double least_contrast) {
   ShiftSums sums;
-  const int rows_at_once =
-      std::max(1, kPixelsPerSum / static_cast<int>(std::max<std::ptrdiff_t>(pattern.stride, 1)));
-  for (int y = 0; y < pattern.height; y += rows_at_once) {
-    const std::ptrdiff_t at = y * pattern.stride;
-    HWY_DYNAMIC_DISPATCH(sum_rows)
-    (pattern.values.data() + at, pattern.mask.data() + at, pattern.stride,
-     patch.values + (y + dy) * patch.stride + dx, patch.stride,
-     std::min(rows_at_once, pattern.height - y), sums);
-  }
+  for_row_parts(pattern, patch, dx, dy, 128, [&](const SumRows& rows) {
+    HWY_DYNAMIC_DISPATCH(sum_rows)(rows, sums);
+  });
   const double energy = sums.square - sums.sum * sums.sum / pattern.pixels;
-  const double least = std::max(least_contrast * least_contrast, 1e-6) * pattern.pixels;
-  if (!(energy >= least) || !(pattern.energy > 0)) return 0;
-  return std::clamp(sums.product / std::sqrt(energy * pattern.energy), -1.0, 1.0);
+  return ncc(sums.product, energy, pattern.energy, pattern.pixels, least_contrast);
 }
 
 double score_partly_at(const UprightPattern& pattern, const Patch& patch, int dx, int dy,
-                       double least_contrast, double& visible_pixels) {
-  double n = 0;
-  double sum_t = 0;
-  double sum_tt = 0;
-  double sum_w = 0;
-  double sum_ww = 0;
-  double sum_tw = 0;
-  const double middle = mean_of(patch.values + (patch.height / 2) * patch.stride,
-                                patch.visible + (patch.height / 2) * patch.stride, patch.width);
-  for (int y = 0; y < pattern.height; ++y) {
-    const float* values = patch.values + (y + dy) * patch.stride + dx;
-    const float* visible = patch.visible + (y + dy) * patch.stride + dx;
-    for (int x = 0; x < pattern.width; ++x) {
-      const std::ptrdiff_t i = y * pattern.stride + x;
-      if (pattern.mask[static_cast<std::size_t>(i)] == 0.0F || visible[x] == 0.0F) continue;
-      const double t = static_cast<double>(pattern.values[static_cast<std::size_t>(i)]);
-      const double w = static_cast<double>(values[x]) - middle;
-      n += 1;
-      sum_t += t;
-      sum_tt += t * t;
-      sum_w += w;
-      sum_ww += w * w;
-      sum_tw += t * w;
-    }
-  }
-  visible_pixels = n;
-  if (n < 2) return 0;
-  const double energy = sum_ww - sum_w * sum_w / n;
-  const double pattern_energy = sum_tt - sum_t * sum_t / n;
-  const double least = std::max(least_contrast * least_contrast, 1e-6) * n;
-  if (!(energy >= least) || !(pattern_energy > 1e-6 * n)) return 0;
-  return std::clamp((sum_tw - sum_t * sum_w / n) / std::sqrt(energy * pattern_energy), -1.0, 1.0);
+                       double least_contrast, double& visible_pixels, double middle) {
+  PartlySums sums;
+  for_row_parts(pattern, patch, dx, dy, static_cast<float>(middle), [&](const SumRows& rows) {
+    HWY_DYNAMIC_DISPATCH(sum_rows_partly)(rows, sums);
+  });
+  visible_pixels = sums.pixels;
+  if (sums.pixels < 2) return 0;
+  const ShiftSums& picture = sums.picture;
+  const double energy = picture.square - picture.sum * picture.sum / sums.pixels;
+  const double pattern_energy = sums.pattern_square - sums.pattern * sums.pattern / sums.pixels;
+  const double covariance = picture.product - sums.pattern * picture.sum / sums.pixels;
+  return ncc(covariance, energy, pattern_energy, sums.pixels, least_contrast);
+}
+
+double mean_of(const UprightPattern& pattern, const Patch& patch) {
+  PartlySums sums;
+  for_row_parts(pattern, patch, 0, 0, 128, [&](const SumRows& rows) {
+    HWY_DYNAMIC_DISPATCH(sum_rows_partly)(rows, sums);
+  });
+  return sums.pixels > 0 ? 128 + sums.picture.sum / sums.pixels : 0;
 }
 
 }  // namespace patternd

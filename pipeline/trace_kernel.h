@@ -61,8 +61,12 @@ struct UprightPattern {
 // window's standard deviation is under `least_contrast`.
 [[nodiscard]] double score_at(const UprightPattern& pattern, const Patch& patch, int dx, int dy,
                               double least_contrast);
-// The same over the visible samples only; their number comes back in `visible_pixels`.
+// The same over the visible samples only; their number comes back in `visible_pixels`. Exact to
+// floats where `middle` is near the samples' mean.
 [[nodiscard]] double score_partly_at(const UprightPattern& pattern, const Patch& patch, int dx,
-                                     int dy, double least_contrast, double& visible_pixels);
+                                     int dy, double least_contrast, double& visible_pixels,
+                                     double middle = 128);
+// Mean of the visible samples under the pattern's mask.
+[[nodiscard]] double mean_of(const UprightPattern& pattern, const Patch& patch);
 
 }  // namespace patternd

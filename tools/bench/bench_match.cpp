@@ -68,11 +68,11 @@ std::vector<Match> as_matches(const std::vector<OpencvPyramid::Hit>& hits) {
 void print_errors(const Options& options, const MatchSceneSpec& spec, const std::string& who,
                   double time_us, double ratio, const MatchErrors& errors) {
   if (options.json) {
-    const nlohmann::json line = {{"bench", "match"},         {"scene", spec.name},
-                                 {"who", who},               {"time_us", time_us},
-                                 {"times_ours", ratio},      {"there", errors.there},
-                                 {"found", errors.found},    {"wrong", errors.wrong},
-                                 {"rms_px", errors.rms_px},  {"rms_deg", errors.rms_deg}};
+    const nlohmann::json line = {
+        {"bench", "match"},         {"scene", spec.name},    {"who", who},
+        {"time_us", time_us},       {"times_ours", ratio},   {"there", errors.there},
+        {"found", errors.found},    {"wrong", errors.wrong}, {"rms_px", errors.rms_px},
+        {"rms_deg", errors.rms_deg}};
     std::printf("%s\n", line.dump().c_str());
     return;
   }
@@ -130,11 +130,16 @@ Result<void> run_growth(const MatchPhotos& photos, const Options& options) {
     int patterns;
   };
   const std::vector<Row> rows = {
-      {{"0.3 Mpx", 640, 480, 96, 96, 3, 21}, 1},    {{"1 Mpx", 1280, 800, 96, 96, 3, 21}, 1},
-      {{"3 Mpx", 2048, 1536, 96, 96, 3, 21}, 1},    {{"12 Mpx", 4000, 3000, 96, 96, 3, 21}, 1},
-      {{"48 px", 1280, 800, 48, 48, 3, 22}, 1},     {{"192 px", 1280, 800, 192, 192, 3, 22}, 1},
-      {{"1 found", 1280, 800, 96, 96, 1, 23}, 1},   {{"20 found", 1280, 800, 96, 96, 20, 23}, 1},
-      {{"4 patterns", 1280, 800, 96, 96, 3, 21}, 4}, {{"32 patterns", 1280, 800, 96, 96, 3, 21}, 32},
+      {{"0.3 Mpx", 640, 480, 96, 96, 3, 21}, 1},
+      {{"1 Mpx", 1280, 800, 96, 96, 3, 21}, 1},
+      {{"3 Mpx", 2048, 1536, 96, 96, 3, 21}, 1},
+      {{"12 Mpx", 4000, 3000, 96, 96, 3, 21}, 1},
+      {{"48 px", 1280, 800, 48, 48, 3, 22}, 1},
+      {{"192 px", 1280, 800, 192, 192, 3, 22}, 1},
+      {{"1 found", 1280, 800, 96, 96, 1, 23}, 1},
+      {{"20 found", 1280, 800, 96, 96, 20, 23}, 1},
+      {{"4 patterns", 1280, 800, 96, 96, 3, 21}, 4},
+      {{"32 patterns", 1280, 800, 96, 96, 3, 21}, 32},
   };
   if (!options.json)
     std::printf("growth: one thread, all angles; predicted multiply-adds by eq. 2.5\n");
@@ -143,19 +148,17 @@ Result<void> run_growth(const MatchPhotos& photos, const Options& options) {
     if (!data) return tl::make_unexpected(data.error());
     auto ours = make_ours(*data, row.patterns);
     if (!ours) return tl::make_unexpected(ours.error());
-    const auto timing = compare(
-        {{"patternd",
-          [&] { ours->matcher->match(data->picture.view(), ours->matches, ours->times); }}},
-        options.repetitions > 0 ? options.repetitions : kRepetitions);
+    const auto timing =
+        compare({{"patternd",
+                  [&] { ours->matcher->match(data->picture.view(), ours->matches, ours->times); }}},
+                options.repetitions > 0 ? options.repetitions : kRepetitions);
     const SearchCost cost = ours->matcher->cost();
     const int found = static_cast<int>(ours->matches.size());
     if (options.json) {
-      const nlohmann::json line = {{"bench", "match_growth"},
-                                   {"what", row.spec.name},
-                                   {"time_us", timing[0].median_us},
-                                   {"operations", cost.operations},
-                                   {"memory_bytes", cost.memory_bytes},
-                                   {"found", found}};
+      const nlohmann::json line = {
+          {"bench", "match_growth"},           {"what", row.spec.name},
+          {"time_us", timing[0].median_us},    {"operations", cost.operations},
+          {"memory_bytes", cost.memory_bytes}, {"found", found}};
       std::printf("%s\n", line.dump().c_str());
     } else {
       std::printf("  %-12s %9.2f ms   %8.1f M multiply-adds   %6.1f MB   found %d\n",

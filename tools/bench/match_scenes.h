@@ -43,7 +43,7 @@ struct MatchErrors {
   int there = 0;
   int found = 0;
   int wrong = 0;
-  double rms_px = 0;     // of each coordinate
+  double rms_px = 0;  // of each coordinate
   double rms_deg = 0;
 };
 [[nodiscard]] MatchErrors compare_with_truth(const std::vector<Match>& matches,

@@ -25,11 +25,14 @@ Direction direction(double angle_deg) {
 }
 
 cv::Size turned_size(const cv::Mat& image, const Direction& d) {
-  return {static_cast<int>(std::ceil(std::abs(image.cols * d.cosine) + std::abs(image.rows * d.sine))),
-          static_cast<int>(std::ceil(std::abs(image.cols * d.sine) + std::abs(image.rows * d.cosine)))};
+  return {
+      static_cast<int>(std::ceil(std::abs(image.cols * d.cosine) + std::abs(image.rows * d.sine))),
+      static_cast<int>(std::ceil(std::abs(image.cols * d.sine) + std::abs(image.rows * d.cosine)))};
 }
 
-cv::Point2d middle(const cv::Size& size) { return {(size.width - 1) / 2.0, (size.height - 1) / 2.0}; }
+cv::Point2d middle(const cv::Size& size) {
+  return {(size.width - 1) / 2.0, (size.height - 1) / 2.0};
+}
 
 // The affine map p ↦ to + [c s; −s c]·(p − from), as warpAffine takes it with WARP_INVERSE_MAP.
 cv::Mat turn_about(const Direction& d, const cv::Point2d& from, const cv::Point2d& to) {
@@ -91,8 +94,7 @@ OpencvPyramid::Peaks OpencvPyramid::best_peaks(cv::Mat& scores) const {
     cv::minMaxLoc(scores, nullptr, &score, nullptr, &at);
     if (!(score >= threshold) || score > 1.5) break;
     peaks.emplace_back(at, score);
-    cv::rectangle(scores,
-                  cv::Rect(at.x - radius, at.y - radius, 2 * radius + 1, 2 * radius + 1),
+    cv::rectangle(scores, cv::Rect(at.x - radius, at.y - radius, 2 * radius + 1, 2 * radius + 1),
                   cv::Scalar(-1), cv::FILLED);
   }
   return peaks;
@@ -136,8 +138,7 @@ std::vector<OpencvPyramid::Hit> OpencvPyramid::search_turned_picture(const cv::M
 std::vector<OpencvPyramid::Hit> OpencvPyramid::without_overlaps(std::vector<Hit> hits,
                                                                 double distance,
                                                                 std::size_t most) const {
-  std::sort(hits.begin(), hits.end(),
-            [](const Hit& a, const Hit& b) { return a.score > b.score; });
+  std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.score > b.score; });
   std::vector<Hit> kept;
   for (const Hit& hit : hits) {
     const bool taken = std::any_of(kept.begin(), kept.end(), [&](const Hit& other) {
@@ -212,8 +213,8 @@ bool OpencvPyramid::refine_at(const cv::Mat& level, std::size_t index, Hit& hit)
   std::array<Look, 3> looks = {look(level, index, hit, angle - step),
                                look(level, index, hit, angle),
                                look(level, index, hit, angle + step)};
-  for (int move = 0;
-       move < kMostMoves && looks[1].score < std::max(looks[0].score, looks[2].score); ++move) {
+  for (int move = 0; move < kMostMoves && looks[1].score < std::max(looks[0].score, looks[2].score);
+       ++move) {
     if (looks[0].score > looks[2].score) {
       angle -= step;
       std::swap(looks[2], looks[1]);

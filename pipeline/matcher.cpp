@@ -159,6 +159,19 @@ bool in_roi(const std::optional<Roi>& roi, const Match& match) {
 
 }  // namespace
 
+namespace {
+
+// One level down: by regression where that converges, else by trying the neighbours.
+void follow_down(const TraceStep& step, const TraceImage& image, TraceScratch& scratch,
+                 Candidate& candidate) {
+  if (step.by_regression &&
+      refine(step.regression, image, scratch, candidate, kTraceLimits).converged)
+    return;
+  trace_step(step.level, image, scratch, candidate);
+}
+
+}  // namespace
+
 struct Matcher::State {
   MatcherConfig config;
   ThreadPool* pool = nullptr;
@@ -251,7 +264,7 @@ void Matcher::State::trace_down() {
       const TraceImage image = image_at(state.plan, step.level.image_level, step.least_visible, 0);
       const std::size_t end = std::min(task.item + kCandidatesPerItem, state.candidates.size());
       for (std::size_t i = task.item; i < end; ++i)
-        trace_step(step.level, image, scratch.trace, state.candidates[i]);
+        follow_down(step, image, scratch.trace, state.candidates[i]);
     });
     for (PatternState& state : patterns)
       if (runs(state)) keep_best(state, state.plan.steps[s]);
@@ -274,10 +287,13 @@ void Matcher::State::refine_one(PatternState& state, std::size_t index,
     trace_step(last.level, loose, scratch, candidate);
     refinement = refine(plan.refine, image, scratch, candidate);
   }
-  bring_inside(plan, candidate);
-  const double score = final_score(plan.refine.level, image, scratch, candidate);
-  candidate.score = plan.coarse.any_polarity ? std::abs(score) : score;
-  candidate.inverted = score < 0;
+  const bool moved = bring_inside(plan, candidate);
+  if (moved && !plan.refine_at_bound.inverse_gram.empty())
+    refinement = refine(plan.refine_at_bound, image, scratch, candidate);
+  if (moved || !refinement.converged) {
+    bring_inside(plan, candidate);
+    score_candidate(plan.refine.level, image, scratch, candidate);
+  }
 }
 
 void Matcher::State::refine_all() {

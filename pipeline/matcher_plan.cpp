@@ -16,6 +16,9 @@ constexpr int kMostPlanes = 20000;
 // Samples of CoarseImage.
 constexpr int kMaxSample8 = 128;
 constexpr int kMaxSample16 = 512;
+// From this many pixels on a level is traced by regression: two samplings of the picture instead of
+// four or five.
+constexpr int kRegressionPixels = 400;
 // A true match may score this much lower at a level than the pattern's own loss there explains
 // (noise, background at the rim, light).
 constexpr double kCoarseSlack = 0.92;
@@ -133,6 +136,11 @@ void plan_steps(PatternPlan& plan, int size_levels, double step_top_deg, bool wi
     step.least_visible = params.min_visible * share_without(level.width, level.height, 1.1);
     step.most_kept = l == plan.top_level ? std::max<std::size_t>(64, 6 * wanted)
                                          : std::max<std::size_t>(24, 3 * wanted);
+    step.by_regression = l < plan.top_level && counting_pixels(level) >= kRegressionPixels;
+    if (step.by_regression) {
+      step.regression = make_refine_pattern(step.level, !plan.fixed_angle, with_scale);
+      step.by_regression = !step.regression.inverse_gram.empty();
+    }
     plan.steps.push_back(std::move(step));
   }
 }
@@ -212,6 +220,8 @@ Result<PatternPlan> plan_pattern(const PatternSearch& search, const MatcherConfi
       static_cast<std::size_t>(std::clamp(4 * params.max_matches, 64, 2000));
   plan_steps(plan, size_levels, step, with_scale);
   plan.refine = make_refine_pattern(plan.steps.back().level, !plan.fixed_angle, with_scale);
+  if (!plan.angles.full() && !plan.fixed_angle)
+    plan.refine_at_bound = make_refine_pattern(plan.steps.back().level, false, with_scale);
   return plan;
 }
 

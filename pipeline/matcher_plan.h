@@ -15,6 +15,8 @@ namespace patternd {
 // One level of the way down.
 struct TraceStep {
   TraceLevel level;
+  RefinePattern regression;  // where the level has enough pixels to follow by regression
+  bool by_regression = false;
   double threshold = 0;       // candidates that score less are dropped
   double least_visible = 0;   // share of pixels
   std::size_t most_kept = 0;  // the best that go on from here
@@ -27,6 +29,7 @@ struct PatternPlan {
   int top_level = 0;             // of the picture
   std::vector<TraceStep> steps;  // from top_level down
   RefinePattern refine;
+  RefinePattern refine_at_bound;  // with the angle fixed; where the angles are limited
   CoarseConfig coarse;
   double center_dx = 0;  // from the reference point to the pattern's centre, pattern pixels
   double center_dy = 0;

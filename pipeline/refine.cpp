@@ -9,9 +9,6 @@
 namespace patternd {
 namespace {
 
-constexpr int kMostIterations = 10;
-// Converged when no pixel moves by more than this any more.
-constexpr double kStillPx = 0.002;
 // Farther than this from where it started (in pixels, of its centre or its farthest pixel) it has
 // run away.
 constexpr double kRunawayPx = 3;
@@ -65,6 +62,18 @@ bool invert(Matrix& m, int n) {
                            scale[static_cast<std::size_t>(column)];
   }
   return true;
+}
+
+// From the pattern's frame to the picture's directions, pattern pixels to level-0 pixels.
+struct Directions {
+  double cosine = 1;
+  double sine = 0;
+  [[nodiscard]] double x(double dx, double dy) const { return cosine * dx - sine * dy; }
+  [[nodiscard]] double y(double dx, double dy) const { return sine * dx + cosine * dy; }
+};
+Directions at_angle(const Candidate& at, const TraceLevel& level) {
+  const double size = level.spacing * at.scale;
+  return {std::cos(at.angle_deg * kDegToRad) * size, std::sin(at.angle_deg * kDegToRad) * size};
 }
 
 // The regressors of one pixel, in the order of the header.
@@ -145,6 +154,8 @@ RegressorSums sum_all(const RefinePattern& p, const Patch& patch, const float* v
 // A regression's outcome: coefficients, the inverse Gram matrix used, and the mean squared
 // residual.
 struct Regression {
+  Patch patch;
+  bool complete = true;
   bool good = false;
   Vector coefficients{};
   Matrix inverse{};
@@ -153,10 +164,12 @@ struct Regression {
 
 Regression regress(const RefinePattern& p, const TraceImage& image, TraceScratch& scratch,
                    const Candidate& at) {
+  Regression out;
   const Patch patch = scratch.patch(p.level.pattern.width, p.level.pattern.height);
   const bool complete = sample_candidate(p.level, image, at, 0, patch);
   const float middle = patch.values[(patch.height / 2) * patch.stride + patch.width / 2];
-  Regression out;
+  out.patch = patch;
+  out.complete = complete;
   double pixels = p.pixels;
   const int n = p.regressors();
   const RegressorSums sums = sum_all(p, patch, complete ? nullptr : patch.visible, middle);
@@ -211,6 +224,48 @@ void estimate_errors(const RefinePattern& p, const Candidate& at, const Regressi
   out.x_std_px = pixel * std::sqrt(std::max(0.0, c * c * xx - 2 * c * s * xy + s * s * yy));
   out.y_std_px = pixel * std::sqrt(std::max(0.0, s * s * xx + 2 * c * s * xy + c * c * yy));
   if (p.with_angle) out.angle_std_deg = std::sqrt(last.inverse[cell(6, 6)] * per) / kDegToRad;
+}
+
+// Moves the pose by what the regression found. Returns by how many pixels of the pattern its centre
+// and farthest pixel move.
+double move_pose(const RefinePattern& pattern, const Regression& last, double radius,
+                 Candidate& at) {
+  const double gain = last.coefficients[0];
+  const double dx = last.coefficients[4] / gain;
+  const double dy = last.coefficients[5] / gain;
+  std::size_t next = kNuisances + 2;
+  const double turn = pattern.with_angle ? last.coefficients[next++] / gain : 0;
+  const double growth = pattern.with_scale ? last.coefficients[next] / gain : 0;
+  const Directions directions = at_angle(at, pattern.level);
+  at.x -= directions.x(dx, dy);
+  at.y -= directions.y(dx, dy);
+  at.angle_deg -= turn / kDegToRad;
+  at.scale /= 1 + std::max(growth, -0.5);
+  return std::hypot(dx, dy) + (std::abs(turn) + std::abs(growth)) * radius;
+}
+
+// How far the pose is from where it started, in pixels of the pattern.
+double distance_moved(const RefinePattern& pattern, double radius, const Candidate& start,
+                      const Candidate& at) {
+  return std::hypot(at.x - start.x, at.y - start.y) / (pattern.level.spacing * start.scale) +
+         radius * (std::abs(at.angle_deg - start.angle_deg) * kDegToRad +
+                   std::abs(at.scale / start.scale - 1));
+}
+
+// Scores a patch sampled at the candidate's pose. Two passes: with the mean taken off first nothing
+// cancels.
+void score_patch(const TraceLevel& level, const TraceImage& image, const Patch& patch,
+                 bool complete, Candidate& candidate) {
+  if (complete) std::fill_n(patch.visible, patch.stride * patch.height, 1.0F);
+  const double mean = mean_of(level.pattern, patch);
+  double visible = 0;
+  const double score =
+      score_partly_at(level.pattern, patch, 0, 0, image.least_contrast, visible, mean);
+  candidate.visible = visible / std::max(level.pattern.pixels, 1.0);
+  // A sample more or less by rounding is not a question of visibility.
+  const bool seen = visible + 0.5 >= image.least_visible * level.pattern.pixels;
+  candidate.inverted = image.any_polarity && score < 0;
+  candidate.score = !seen ? 0 : image.any_polarity ? std::abs(score) : score;
 }
 
 }  // namespace
@@ -268,53 +323,32 @@ RefinePattern make_refine_pattern(const TraceLevel& level, bool with_angle, bool
 }
 
 Refinement refine(const RefinePattern& pattern, const TraceImage& image, TraceScratch& scratch,
-                  Candidate& candidate) {
+                  Candidate& candidate, const RefineLimits& limits) {
   Refinement out;
   if (pattern.inverse_gram.empty()) return out;
   Candidate at = candidate;
   const double radius = std::hypot(pattern.level.pattern.width, pattern.level.pattern.height) / 2;
-  Regression last;
-  for (int i = 0; i < kMostIterations && !out.converged; ++i) {
-    last = regress(pattern, image, scratch, at);
+  for (int i = 0; i < limits.iterations; ++i) {
+    const Regression last = regress(pattern, image, scratch, at);
     if (!last.good) return out;
-    const double gain = last.coefficients[0];
-    const double dx = last.coefficients[4] / gain;
-    const double dy = last.coefficients[5] / gain;
-    std::size_t next = kNuisances + 2;
-    const double turn = pattern.with_angle ? last.coefficients[next++] / gain : 0;
-    const double growth = pattern.with_scale ? last.coefficients[next] / gain : 0;
-    if (!(std::abs(turn) < 1 && std::abs(growth) < 0.5)) return out;
-    const double size = pattern.level.spacing * at.scale;
-    const double c = std::cos(at.angle_deg * kDegToRad) * size;
-    const double s = std::sin(at.angle_deg * kDegToRad) * size;
-    at.x -= c * dx - s * dy;
-    at.y -= s * dx + c * dy;
-    at.angle_deg -= turn / kDegToRad;
-    at.scale /= 1 + growth;
-    const double moved = std::hypot(dx, dy) + (std::abs(turn) + std::abs(growth)) * radius;
-    out.converged = moved < kStillPx;
-    const double away = std::hypot(at.x - candidate.x, at.y - candidate.y) / size +
-                        radius * (std::abs(at.angle_deg - candidate.angle_deg) * kDegToRad +
-                                  std::abs(at.scale / candidate.scale - 1));
-    if (!(away < kRunawayPx)) return Refinement();
+    const double moved = move_pose(pattern, last, radius, at);
+    if (!(distance_moved(pattern, radius, candidate, at) < kRunawayPx)) return out;
+    const bool final_round = i + 1 == limits.iterations;
+    if (moved > (final_round ? limits.nearly_px : limits.still_px)) continue;
+    score_patch(pattern.level, image, last.patch, last.complete, at);
+    estimate_errors(pattern, at, last, out);
+    out.converged = true;
+    candidate = at;
+    break;
   }
-  if (!out.converged) return out;
-  estimate_errors(pattern, at, last, out);
-  candidate = at;
   return out;
 }
 
-double final_score(const TraceLevel& level, const TraceImage& image, TraceScratch& scratch,
-                   Candidate& candidate) {
+void score_candidate(const TraceLevel& level, const TraceImage& image, TraceScratch& scratch,
+                     Candidate& candidate) {
   const Patch patch = scratch.patch(level.pattern.width, level.pattern.height);
-  if (sample_candidate(level, image, candidate, 0, patch))
-    std::fill_n(patch.visible, patch.stride * patch.height, 1.0F);
-  double visible = 0;
-  const double score = score_partly_at(level.pattern, patch, 0, 0, image.least_contrast, visible);
-  candidate.visible = visible / std::max(level.pattern.pixels, 1.0);
-  // A sample more or less by rounding is not a question of visibility.
-  if (visible + 0.5 < image.least_visible * level.pattern.pixels) return 0;
-  return score;
+  const bool complete = sample_candidate(level, image, candidate, 0, patch);
+  score_patch(level, image, patch, complete, candidate);
 }
 
 }  // namespace patternd

@@ -60,14 +60,23 @@ struct Refinement {
   double angle_std_deg = 0;
 };
 
-// Refines the candidate's pose; on failure (no convergence within a pixel or two) it stays as it
-// was. Allocates nothing.
-[[nodiscard]] Refinement refine(const RefinePattern& pattern, const TraceImage& image,
-                                TraceScratch& scratch, Candidate& candidate);
+// How long to go on.
+struct RefineLimits {
+  int iterations = 10;
+  double still_px = 0.002;   // done when no pixel moves by more than this any more
+  double nearly_px = 0.002;  // good enough when that is what is left after the last iteration
+};
+// For the way down, where the next level takes over.
+inline constexpr RefineLimits kTraceLimits{3, 0.06, 0.5};
 
-// The NCC at the candidate's pose by bilinear sampling, summed in double, with its sign as found;
-// sets `candidate.visible`.
-[[nodiscard]] double final_score(const TraceLevel& level, const TraceImage& image,
-                                 TraceScratch& scratch, Candidate& candidate);
+// Refines the candidate's pose and sets its score and visible share there; on failure (no
+// convergence within a pixel or two) it stays as it was. Allocates nothing.
+[[nodiscard]] Refinement refine(const RefinePattern& pattern, const TraceImage& image,
+                                TraceScratch& scratch, Candidate& candidate,
+                                const RefineLimits& limits = {});
+
+// Sets the candidate's score, visible share and polarity by bilinear sampling at its pose.
+void score_candidate(const TraceLevel& level, const TraceImage& image, TraceScratch& scratch,
+                     Candidate& candidate);
 
 }  // namespace patternd

@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t kPlanesPerGroup = 8;
 // Bounds come from floats; this much lower they are safe.
 constexpr float kBoundSafety = 0.99F;
+// So much lower an estimated score may be of a position that is scored exactly.
+constexpr float kEstimateSafety = 0.98F;
 constexpr std::int32_t kAllVisible = -1;
 constexpr std::int32_t kSkip = -2;
 
@@ -155,7 +157,7 @@ BandWeights band_weights(const Template& t) {
 
 // A block of positions of which some see only a part of the pattern, or may not be searched.
 struct CoarseSearch::BorderBlock {
-  std::int32_t pixels[kBlock];  // visible; 0: not searched
+  BlockTerms terms;             // for the estimate; pixels: visible, 0: not searched
   std::int64_t sum[kBlock];     // ΣT over them
   double inverse_norm[kBlock];  // 1 / sqrt(n ΣT² − (ΣT)²)
 };
@@ -168,6 +170,7 @@ struct CoarseSearch::Plane {
   int pixels = 0;
   double inverse_norm = 0;   // 1 / sqrt(n ΣT²)
   float inverse_length = 0;  // 1 / sqrt(ΣT²)
+  BlockTerms terms;          // of a block that sees all of it
   std::vector<MaskRun> runs;
   BandWeights band;
   std::vector<std::int32_t> block_class;  // a row of blocks_ for each position row
@@ -268,8 +271,8 @@ Bounds roi_bounds(const CoarseConfig& config, const TurnedPose& pose) {
 Template make_template(const std::vector<PatternLevel>& pyramid, const CoarseConfig& config,
                        TurnedPose& pose) {
   Template t;
-  t.shape = config.half_pixels ? render_turned(pyramid, config.level, pose)
-                               : render_best_phase(pyramid, config.level, pose, pose);
+  t.shape = config.quincunx ? render_turned(pyramid, config.level, pose)
+                            : render_best_phase(pyramid, config.level, pose, pose);
   t.pixels = t.shape.pixels();
   quantise(t, config.max_sample);
   sum_rows(t);
@@ -349,8 +352,9 @@ struct PlaneShape {
   std::int32_t least_visible = 0;
 };
 
-// Planes an angle.
-int phases_of(const CoarseConfig& config) { return config.half_pixels ? 4 : 1; }
+// Planes an angle: positions at pixel centres, or at those and half-way between four (a quincunx:
+// no place is farther than half a pixel along one axis from a position, with two planes).
+int phases_of(const CoarseConfig& config) { return config.quincunx ? 2 : 1; }
 
 std::vector<PlaneShape> make_shapes(const std::vector<PatternLevel>& pyramid,
                                     const CoarseConfig& config) {
@@ -359,7 +363,7 @@ std::vector<PlaneShape> make_shapes(const std::vector<PatternLevel>& pyramid,
     for (double angle : config.angles_deg) {
       for (int phase = 0; phase < phases_of(config); ++phase) {
         PlaneShape shape;
-        shape.pose = {angle, scale, (phase & 1) * 0.5, (phase >> 1) * 0.5};
+        shape.pose = {angle, scale, phase * 0.5, phase * 0.5};
         shape.made = make_template(pyramid, config, shape.pose);
         shape.roi = roi_bounds(config, shape.pose);
         shape.least_visible = std::max(
@@ -407,6 +411,9 @@ CoarseSearch::CoarseSearch(const std::vector<PatternLevel>& pyramid, const Coars
     const double energy = static_cast<double>(t.energy);
     plane.inverse_norm = energy > 0 ? 1 / std::sqrt(energy * t.pixels) : 0;
     plane.inverse_length = energy > 0 ? static_cast<float>(1 / std::sqrt(energy)) : 0;
+    std::fill_n(plane.terms.pixels, kBlock, static_cast<float>(t.pixels));
+    std::fill_n(plane.terms.sum, kBlock, 0.0F);
+    std::fill_n(plane.terms.inverse_norm, kBlock, static_cast<float>(plane.inverse_norm));
     plane.runs = runs_of(t.shape, t.shape.counts);
     plane.band = band_weights(t);
     plane.left = -t.shape.left;
@@ -433,9 +440,11 @@ CoarseSearch::CoarseSearch(const std::vector<PatternLevel>& pyramid, const Coars
           if (seen.pixels < shape.least_visible || !(variance > 0)) continue;
           ++searched;
           if (seen.pixels == t.pixels) ++complete;
-          border.pixels[i] = seen.pixels;
           border.sum[i] = seen.sum;
           border.inverse_norm[i] = 1 / std::sqrt(variance);
+          border.terms.pixels[i] = static_cast<float>(seen.pixels);
+          border.terms.sum[i] = static_cast<float>(seen.sum);
+          border.terms.inverse_norm[i] = static_cast<float>(border.inverse_norm[i]);
         }
         if (searched == 0) continue;
         auto& kind = plane.block_class[static_cast<std::size_t>(row * blocks_ + block)];
@@ -546,23 +555,22 @@ std::size_t CoarseSearch::memory_bytes() const {
 }
 
 void CoarseSearch::score_block(const Plane& plane, const CoarseRows& image, int x, int y,
-                               int border, const std::int32_t* numerators, const float* bounds,
+                               int border, const std::int32_t* numerators,
                                RowMaxima& maxima) const {
   BlockSums sums;
   window_sums(plane.runs, image, x, y, sums);
+  const BorderBlock* partial =
+      border == kAllVisible ? nullptr : &plane.border[static_cast<std::size_t>(border)];
+  const BlockTerms& terms = partial == nullptr ? plane.terms : partial->terms;
+  float estimates[kBlock];
+  estimate_scores(numerators, sums, terms, estimates);
+  const float promising = static_cast<float>(config_.threshold) * kEstimateSafety;
   for (int i = 0; i < kBlock; ++i) {
-    std::int64_t n = plane.pixels;
-    std::int64_t pattern_sum = 0;
-    double inverse_norm = plane.inverse_norm;
-    if (border != kAllVisible) {
-      const BorderBlock& partial = plane.border[static_cast<std::size_t>(border)];
-      n = partial.pixels[i];
-      pattern_sum = partial.sum[i];
-      inverse_norm = partial.inverse_norm[i];
-      if (n == 0) continue;
-    } else if (std::abs(static_cast<float>(numerators[i]) * plane.inverse_length) <= bounds[i]) {
-      continue;
-    }
+    const float estimate = config_.any_polarity ? std::abs(estimates[i]) : estimates[i];
+    if (estimate <= promising) continue;
+    const auto n = static_cast<std::int64_t>(terms.pixels[i]);
+    const std::int64_t pattern_sum = partial == nullptr ? 0 : partial->sum[i];
+    const double inverse_norm = partial == nullptr ? plane.inverse_norm : partial->inverse_norm[i];
     const auto sum = static_cast<std::int64_t>(static_cast<std::int32_t>(sums.sum[i]));
     const auto square = static_cast<std::int64_t>(sums.square[i]);
     const std::int64_t energy = n * square - sum * sum;
@@ -571,7 +579,7 @@ void CoarseSearch::score_block(const Plane& plane, const CoarseRows& image, int 
     const double score =
         static_cast<double>(numerator) * inverse_norm / std::sqrt(static_cast<double>(energy));
     const double size = std::abs(score);
-    if (size <= config_.threshold || (score < 0 && !config_.any_polarity)) continue;
+    if (size <= config_.threshold) continue;
     maxima.add({static_cast<float>(std::min(size, 1.0)), x + i, y, score < 0});
   }
 }
@@ -593,7 +601,7 @@ void CoarseSearch::score_row(Plane& plane, const CoarseRows& image, int y,
     if (kind == kAllVisible && scratch.passes_[static_cast<std::size_t>(block - begin)] == 0)
       continue;
     score_block(plane, image, first_x_ + block * kBlock, y, kind,
-                numerators + (block - begin) * kBlock, bounds + block * kBlock, maxima);
+                numerators + (block - begin) * kBlock, maxima);
   }
   maxima.finish_row();
 }

@@ -49,7 +49,7 @@ struct CoarseConfig {
   std::vector<double> angles_deg;
   bool circular = false;  // the first and last angle are neighbours
   std::vector<double> scales;
-  bool half_pixels = false;  // search at every half pixel: four planes an angle instead of one
+  bool quincunx = false;     // search half-way between pixels too: two planes an angle
   double least_visible = 1;  // share of a plane's pixels that must lie inside
   double threshold = 0.5;    // scores at or under it are no candidates
   bool any_polarity = false;
@@ -116,7 +116,7 @@ class CoarseSearch {
   void score_row(Plane& plane, const CoarseRows& image, int y, const std::int32_t* numerators,
                  Scratch& scratch, const float* bounds, RowMaxima& maxima) const;
   void score_block(const Plane& plane, const CoarseRows& image, int x, int y, int border,
-                   const std::int32_t* numerators, const float* bounds, RowMaxima& maxima) const;
+                   const std::int32_t* numerators, RowMaxima& maxima) const;
 
   CoarseConfig config_;
   int first_x_ =

@@ -28,24 +28,14 @@ struct PairSum {
 template <class V>
 HWY_INLINE void multiply_add_pairs(V image, V weight, PairSum<V>& sum) {
   const D32 d32;
-#if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3_ZEN4
-  // Highway 1.0 multiplies and adds in two instructions here; VNNI has one.
-  (void)d32;
-  sum.even = V{_mm512_dpwssd_epi32(sum.even.raw, image.raw, weight.raw)};
-#else
   const hn::Repartition<std::int16_t, D32> d16;
   sum.even = hn::ReorderWidenMulAccumulate(d32, hn::BitCast(d16, image), hn::BitCast(d16, weight),
                                            sum.even, sum.odd);
-#endif
 }
 
 template <class V>
 HWY_INLINE void store_pairs(const PairSum<V>& sum, std::int32_t* out) {
-#if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3_ZEN4
-  hn::StoreU(sum.even, D32(), out);
-#else
   hn::StoreU(hn::RearrangeToOddPlusEven(sum.even, sum.odd), D32(), out);
-#endif
 }
 
 // kBand rows × two vectors of positions: an image load serves four rows, a weight two vectors.
@@ -186,6 +176,26 @@ void find_passing(const std::int32_t* numerators, const float* bounds, float fac
   }
 }
 
+void estimate_block(const std::int32_t* numerators, const BlockSums& sums, const BlockTerms& terms,
+                    float* scores) {
+  const hn::CappedTag<float, kBlock> df;
+  const hn::CappedTag<std::int32_t, kBlock> di;
+  const hn::RebindToUnsigned<decltype(di)> du;
+  const auto to_float = [&](auto v) { return hn::ConvertTo(df, hn::BitCast(di, v)); };
+  for (int i = 0; i < kBlock; i += static_cast<int>(hn::Lanes(df))) {
+    const auto n = hn::LoadU(df, terms.pixels + i);
+    const auto sum = to_float(hn::LoadU(du, sums.sum + i));
+    const auto square = to_float(hn::LoadU(du, sums.square + i));
+    const auto energy = hn::Sub(hn::Mul(n, square), hn::Mul(sum, sum));
+    const auto product = hn::Sub(hn::Mul(n, hn::ConvertTo(df, hn::LoadU(di, numerators + i))),
+                                 hn::Mul(hn::LoadU(df, terms.sum + i), sum));
+    const auto flat = hn::Le(energy, hn::Zero(df));
+    const auto length = hn::Sqrt(hn::IfThenElse(flat, hn::Set(df, 1.0F), energy));
+    const auto score = hn::Div(hn::Mul(product, hn::LoadU(df, terms.inverse_norm + i)), length);
+    hn::StoreU(hn::IfThenElse(flat, hn::Zero(df), score), df, scores + i);
+  }
+}
+
 }  // namespace patternd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -197,6 +207,7 @@ HWY_EXPORT(correlate_band);
 HWY_EXPORT(sum_windows);
 HWY_EXPORT(energy_row);
 HWY_EXPORT(find_passing);
+HWY_EXPORT(estimate_block);
 
 }  // namespace
 
@@ -236,6 +247,11 @@ void energy_row(const std::vector<MaskRun>& runs, int pixels, const CoarseRows& 
 void find_passing(const std::int32_t* numerators, const float* bounds, float factor, bool absolute,
                   int blocks, std::uint8_t* passes) {
   HWY_DYNAMIC_DISPATCH(find_passing)(numerators, bounds, factor, absolute, blocks, passes);
+}
+
+void estimate_scores(const std::int32_t* numerators, const BlockSums& sums, const BlockTerms& terms,
+                     float* scores) {
+  HWY_DYNAMIC_DISPATCH(estimate_block)(numerators, sums, terms, scores);
 }
 
 }  // namespace patternd

@@ -70,4 +70,16 @@ void energy_row(const std::vector<MaskRun>& runs, int pixels, const CoarseRows& 
 void find_passing(const std::int32_t* numerators, const float* bounds, float factor, bool absolute,
                   int blocks, std::uint8_t* passes);
 
+// What the score of each position of a block depends on beside the picture: n, ΣT over the n
+// pixels that count there, and 1 / sqrt(n ΣT² − (ΣT)²), which is 0 where nothing is to be scored.
+struct BlockTerms {
+  float pixels[kBlock];
+  float sum[kBlock];
+  float inverse_norm[kBlock];
+};
+// NCC of each position in single precision: (n ΣTS − ΣT ΣS) · inverse_norm / sqrt(n ΣS² − (ΣS)²),
+// 0 where the window is flat. Good to about 1e-3, for deciding which positions to score exactly.
+void estimate_scores(const std::int32_t* numerators, const BlockSums& sums, const BlockTerms& terms,
+                     float* scores);
+
 }  // namespace patternd

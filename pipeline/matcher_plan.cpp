@@ -206,9 +206,10 @@ Result<PatternPlan> plan_pattern(const PatternSearch& search, const MatcherConfi
                       " are searched: use more levels or a larger angle_step");
   }
   const double self_whole = worst_self_score(plan.pyramid, top.level, step);
-  plan.coarse.half_pixels = self_whole < kLeastSelfScore;
-  const double self =
-      plan.coarse.half_pixels ? worst_self_score(plan.pyramid, top.level, step, 0.5) : self_whole;
+  plan.coarse.quincunx = self_whole < kLeastSelfScore;
+  const double self = plan.coarse.quincunx
+                          ? worst_self_score(plan.pyramid, top.level, step, Sampling::kQuincunx)
+                          : self_whole;
   plan.coarse.threshold = params.min_score * kCoarseSlack * self;
   plan.coarse.least_visible =
       params.min_visible * share_without(top.width * 1.0, top.height * 1.0, 1.6);

@@ -186,15 +186,22 @@ double score_between(const TurnedPattern& a, const TurnedPattern& b) {
 }
 
 double worst_self_score(const std::vector<PatternLevel>& pyramid, int level, double angle_step_deg,
-                        double sample_distance_px) {
-  const double off = sample_distance_px / 2;
+                        Sampling sampling) {
+  struct Offset {
+    double x, y;
+  };
+  const std::vector<Offset> offsets = sampling == Sampling::kPixels
+                                          ? std::vector<Offset>{{0.5, 0.5}}
+                                          : std::vector<Offset>{{0.5, 0}, {0, 0.5}};
   double worst = 1;
   // The loss depends on how the structure lies to the grid: three turns a third of a quarter apart.
   for (double angle : {0.0, 30.0, 60.0}) {
     const TurnedPattern sample = render_turned(pyramid, level, {angle, 1, 0, 0});
-    const TurnedPattern truth =
-        render_turned(pyramid, level, {angle + angle_step_deg / 2, 1, off, off});
-    worst = std::min(worst, score_between(sample, truth));
+    for (const Offset& offset : offsets) {
+      const TurnedPattern truth =
+          render_turned(pyramid, level, {angle + angle_step_deg / 2, 1, offset.x, offset.y});
+      worst = std::min(worst, score_between(sample, truth));
+    }
   }
   return worst;
 }

@@ -66,13 +66,17 @@ struct TurnedPose {
 // NCC of two renderings over the pixels that count in both; 0 where either has no contrast.
 [[nodiscard]] double score_between(const TurnedPattern& a, const TurnedPattern& b);
 
-// The score that the pattern itself gets at a level when it lies worst between the samples: half a
-// sample distance (1 or 1/2 pixel) off in x and y, half an angle step turned. Tells how much a
-// search at this level may lose.
-[[nodiscard]] double worst_self_score(const std::vector<PatternLevel>& pyramid, int level,
-                                      double angle_step_deg, double sample_distance_px = 1);
+// Positions at which a level is searched: pixel centres, or those and the places half-way between
+// four of them.
+enum class Sampling { kPixels, kQuincunx };
 
-// A search whose own loss leaves less than this of a score samples every half pixel instead.
+// The score that the pattern itself gets at a level when it lies worst between the samples: half a
+// pixel off along both axes (kQuincunx: one), half an angle step turned. Tells how much a search at
+// this level may lose.
+[[nodiscard]] double worst_self_score(const std::vector<PatternLevel>& pyramid, int level,
+                                      double angle_step_deg, Sampling sampling = Sampling::kPixels);
+
+// A search whose own loss would leave less than this of a score takes the denser sampling.
 inline constexpr double kLeastSelfScore = 0.68;
 
 // Distance in level-0 pixels from the centre to the farthest pixel that counts at this level.

@@ -16,10 +16,10 @@ constexpr int kLeastPixels = 64;
 constexpr double kLeastContrast = 2;
 
 // A level still has structure when enough pixels are left, they keep a share of the contrast, and
-// a search there at every half pixel, worst between two samples, still sees most of its own
-// pattern.
+// a search there, worst between two samples, still sees most of its own pattern.
 constexpr int kLeastTopPixels = 56;
 constexpr double kLeastContrastShare = 0.2;
+constexpr double kLeastTopScore = 0.62;
 
 // Above this a turned copy of the pattern is the pattern.
 constexpr double kSameScore = 0.98;
@@ -79,7 +79,8 @@ Result<void> check_options(const std::string& name, const TeachOptions& options)
 bool has_structure(const std::vector<PatternLevel>& pyramid, const PatternLevel& level) {
   return counting_pixels(level) >= kLeastTopPixels &&
          contrast_of(level) >= kLeastContrastShare * contrast_of(pyramid[0]) &&
-         worst_self_score(pyramid, level.level, one_pixel_turn_deg(level), 0.5) >= kLeastSelfScore;
+         worst_self_score(pyramid, level.level, one_pixel_turn_deg(level), Sampling::kQuincunx) >=
+             kLeastTopScore;
 }
 
 // The coarsest level that still has structure, with no unsuitable one below it.

@@ -16,9 +16,20 @@
 
 namespace patternd::tools {
 
+// One a line, so that the list merges.
+// clang-format off
 inline constexpr AddCommand kCommands[] = {
-    add_teach,  add_match,   add_rectify, add_label,    add_watch,
-    add_status, add_latency, add_reload,  add_snapshot, add_synth,
+    add_teach,
+    add_match,
+    add_rectify,
+    add_label,
+    add_watch,
+    add_status,
+    add_latency,
+    add_reload,
+    add_snapshot,
+    add_synth,
 };
+// clang-format on
 
 }  // namespace patternd::tools

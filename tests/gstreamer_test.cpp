@@ -215,6 +215,21 @@ TEST(Gstreamer, IsInterruptedWhileItWaitsAlsoForItsFirstFrame) {
   EXPECT_EQ(source.next(0, true).error().message, "camera.pipeline: the pipeline is not running");
 }
 
+// Sanitizers keep freed memory for a while, and find leaks themselves.
+constexpr bool resident_memory_tells() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  return false;
+#else
+  return true;
+#endif
+#else
+  return true;
+#endif
+}
+
 TEST(Gstreamer, IsOpenedManyTimesWithoutGrowing) {
   const auto config =
       pipeline("videotestsrc is-live=true ! video/x-raw,width=320,height=240,framerate=1000/1");
@@ -230,8 +245,10 @@ TEST(Gstreamer, IsOpenedManyTimesWithoutGrowing) {
   const std::size_t before = resident_bytes();
   for (int i = 0; i < 200; ++i) open_once();
   const std::size_t after = resident_bytes();
-  EXPECT_LT(after, before + 2'000'000) << "from " << before << " to " << after;
   EXPECT_EQ(memory.count(), 2U);
+  if (resident_memory_tells()) {
+    EXPECT_LT(after, before + 2'000'000) << "from " << before << " to " << after;
+  }
 }
 
 TEST(Gstreamer, PlaysAFileAtItsOwnPace) {

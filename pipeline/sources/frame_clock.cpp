@@ -8,8 +8,8 @@
 namespace patternd {
 namespace {
 
-constexpr std::int64_t kOlderThanBufferNs = 1'000'000'000;
-constexpr std::int64_t kAheadOfArrivalNs = 20'000'000;
+// Clocks that are not the monotonic one differ by far more.
+constexpr std::int64_t kToleranceNs = 1'000'000'000;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ std::int64_t StampChecker::captured_ns(std::optional<std::int64_t> driver_ns, st
   std::int64_t at = arrived_ns;
   if (driver_ns) {
     const bool plausible =
-        *driver_ns >= since_ns - kOlderThanBufferNs && *driver_ns <= arrived_ns + kAheadOfArrivalNs;
+        *driver_ns >= since_ns - kToleranceNs && *driver_ns <= arrived_ns + kToleranceNs;
     if (plausible)
       at = std::min(*driver_ns, arrived_ns);
     else

@@ -24,9 +24,9 @@ class SequenceGaps {
 class StampChecker {
  public:
   // `driver_ns`: the stamp, nothing where it is of another clock than CLOCK_MONOTONIC. `since_ns`:
-  // the buffer was free to be filled from then on, so a stamp more than a second older is of
-  // another clock, whatever it claims; so is one that lies ahead of `arrived_ns` by more than
-  // 20 ms.
+  // the buffer was free to be filled from then on. A stamp more than a second before that, or after
+  // `arrived_ns`, is of another clock, whatever it claims; one a little after it (drivers that
+  // stamp by the nominal rate) is the arrival.
   [[nodiscard]] std::int64_t captured_ns(std::optional<std::int64_t> driver_ns,
                                          std::int64_t since_ns, std::int64_t arrived_ns);
   // Frames stamped on arrival because their stamp could not be right.

@@ -41,8 +41,10 @@ std::string cameras_here(const std::string& links) {
   std::vector<std::string> paths;
   std::error_code error;
   std::filesystem::directory_iterator entry(links + "/by-path", error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
-    paths.push_back(entry->path().string());
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    std::error_code dangling;  // of a camera that has just gone
+    if (std::filesystem::exists(entry->path(), dangling)) paths.push_back(entry->path().string());
+  }
   std::sort(paths.begin(), paths.end());
   std::string text = paths.empty() ? "; no camera is here" : "; cameras here:";
   for (const std::string& path : paths) text += " " + path;

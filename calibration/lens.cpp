@@ -146,6 +146,40 @@ std::optional<Point2> LensDistortion::distort(Point2 undistorted, Jacobian2* jac
   return result;
 }
 
+Point2 LensDistortion::evaluate(Point2 p, Jacobian2& by_point,
+                                std::array<double, 16>& by_coefficient) const {
+  by_coefficient = {};
+  by_point = {1, 0, 0, 1};
+  const double q = p.x * p.x + p.y * p.y;
+  if (model_ == LensModel::kNone) return p;
+  if (model_ == LensModel::kFisheye) {
+    const double radius = std::sqrt(q);
+    const double angle = std::atan(radius);
+    double power = radius > 0 ? angle * angle * angle / radius : 0;
+    for (std::size_t i = 0; i < 4; ++i, power *= angle * angle) {
+      by_coefficient[2 * i] = p.x * power;
+      by_coefficient[2 * i + 1] = p.y * power;
+    }
+    return distort_fisheye(p, by_point);
+  }
+  const double d = cubic(denominator_, q).value;
+  const double n = cubic(numerator_, q).value;
+  const auto set = [&](std::size_t i, double dx, double dy) {
+    by_coefficient[2 * i] = dx;
+    by_coefficient[2 * i + 1] = dy;
+  };
+  double power = q;
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{4}}) {  // k1 k2 k3
+    const std::size_t below = i == 4 ? 7 : i + 5;                                 // k4 k5 k6
+    set(i, p.x * power / d, p.y * power / d);
+    set(below, -p.x * n * power / (d * d), -p.y * n * power / (d * d));
+    power *= q;
+  }
+  set(2, 2 * p.x * p.y, q + 2 * p.y * p.y);
+  set(3, q + 2 * p.x * p.x, 2 * p.x * p.y);
+  return distort_brown(p, by_point);
+}
+
 std::optional<double> LensDistortion::undistorted_radius(double distorted) const {
   double low = 0;
   double high = fold_radius_;

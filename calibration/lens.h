@@ -23,6 +23,10 @@ class LensDistortion {
   // folds back. `jacobian`, when given, receives d(distorted)/d(undistorted).
   [[nodiscard]] std::optional<Point2> distort(Point2 undistorted,
                                               Jacobian2* jacobian = nullptr) const;
+  // The polynomial itself, folded back or not, for fits: also d(x_d, y_d)/d(coefficient), in the
+  // order of Lens::distortion, x and y in turn.
+  [[nodiscard]] Point2 evaluate(Point2 undistorted, Jacobian2& by_point,
+                                std::array<double, 16>& by_coefficient) const;
   // The point whose image is `distorted`: the root of the radial part by safeguarded Newton, then
   // Newton in the plane, to `kTolerance`. Nothing where no point within the fold has this image.
   [[nodiscard]] std::optional<Point2> undistort(Point2 distorted) const;

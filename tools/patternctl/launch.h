@@ -26,6 +26,8 @@ struct OutsideCommand {
 inline constexpr OutsideCommand kOutsideCommands[] = {
     {"bench", "patternd-bench", "patternd-bench",
      "Measures patternd beside its peers (patternd-bench)"},
+    {"calibrate", "patternd-calibrate", "patternd-calibrate",
+     "Calibrates a camera and the plane that it looks at (patternd-calibrate)"},
 };
 
 }  // namespace patternd::tools

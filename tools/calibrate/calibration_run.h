@@ -1,0 +1,59 @@
+// One calibration, from the pictures named to the camera model and all that is worth reporting.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibration/homography.h"
+#include "tools/calibrate/board.h"
+#include "tools/calibrate/checks.h"
+#include "tools/calibrate/plane_output.h"
+
+namespace patternd::calibrate {
+
+struct Request {
+  std::vector<std::string> pictures;  // files, or folders of them
+  std::optional<Board> board;
+  CameraFitOptions fit;
+  bool leave_out = false;  // go on without pictures whose error stands out
+  std::string lens_file;   // a calibration file whose lens is taken instead of fitting one
+  std::string opencv_file;
+  std::string ros_file;
+  std::string plane_picture;           // a picture of the board lying on the plane
+  std::vector<PointPair> plane_pairs;  // raw picture pixels (to), millimetres (from)
+  PlaneWishes wishes;
+  std::string drawings;  // folder; empty: none
+};
+
+struct PictureReport {
+  std::string name;
+  std::size_t points = 0;
+  double rms_px = 0;
+  double coverage = 0;
+  double tilt_deg = 0;
+  std::string left_out;  // why; empty where it took part
+};
+
+struct PlaneReport {
+  double rms_px = 0;
+  double rms_mm = 0;
+  std::vector<std::size_t> outliers;  // pairs left out, counting from 1
+};
+
+struct Outcome {
+  CameraModel model;
+  std::optional<CameraFit> fit;
+  std::vector<PictureReport> pictures;
+  double coverage = 0;
+  std::optional<PlaneReport> plane;
+  std::vector<Finding> findings;
+};
+
+[[nodiscard]] Result<Outcome> calibrate(const Request& request);
+
+// Pairs from a text file: a line each, x_px y_px x_mm y_mm, separated by blanks, commas or
+// semicolons; # starts a comment.
+[[nodiscard]] Result<std::vector<PointPair>> read_pairs(const std::string& path);
+
+}  // namespace patternd::calibrate

@@ -1,0 +1,82 @@
+#include "tools/calibrate/charuco.h"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include <opencv2/aruco/charuco.hpp>
+
+namespace patternd::calibrate {
+namespace {
+
+constexpr std::array<std::pair<const char*, int>, 9> kDictionaries = {{
+    {"DICT_4X4_50", cv::aruco::DICT_4X4_50},
+    {"DICT_4X4_100", cv::aruco::DICT_4X4_100},
+    {"DICT_4X4_250", cv::aruco::DICT_4X4_250},
+    {"DICT_5X5_50", cv::aruco::DICT_5X5_50},
+    {"DICT_5X5_100", cv::aruco::DICT_5X5_100},
+    {"DICT_5X5_250", cv::aruco::DICT_5X5_250},
+    {"DICT_6X6_50", cv::aruco::DICT_6X6_50},
+    {"DICT_6X6_250", cv::aruco::DICT_6X6_250},
+    {"DICT_7X7_250", cv::aruco::DICT_7X7_250},
+}};
+
+Result<cv::Ptr<cv::aruco::CharucoBoard>> make_board(const Board& board) {
+  for (const auto& [name, number] : kDictionaries) {
+    if (board.dictionary != name) continue;
+    return cv::aruco::CharucoBoard::create(
+        board.columns, board.rows, static_cast<float>(board.square_mm),
+        static_cast<float>(board.marker_mm), cv::aruco::getPredefinedDictionary(number));
+  }
+  std::string known;
+  for (const auto& [name, number] : kDictionaries)
+    known += std::string(known.empty() ? "" : ", ") + name;
+  return fail(ErrorCode::kInvalidArgument,
+              "--dictionary " + board.dictionary + ": unknown; " + known);
+}
+
+}  // namespace
+
+Result<BoardView> find_charuco(const cv::Mat& picture, const Board& board,
+                               const std::string& name) {
+  auto made = make_board(board);
+  if (!made) return tl::make_unexpected(made.error());
+  std::vector<int> marker_ids;
+  std::vector<std::vector<cv::Point2f>> markers;
+  cv::aruco::detectMarkers(picture, (*made)->dictionary, markers, marker_ids);
+  cv::Mat corners;
+  cv::Mat ids;
+  if (!marker_ids.empty()) {
+    cv::aruco::interpolateCornersCharuco(markers, marker_ids, picture, *made, corners, ids);
+  }
+  if (ids.total() < 6) {
+    return fail(ErrorCode::kNotFound,
+                name + ": " + std::to_string(ids.total()) + " corners of the " + describe(board) +
+                    " found; at least 6 are needed (sharp, and with the print's numbers and "
+                    "dictionary)");
+  }
+  BoardView view{name, {}, {}};
+  for (int i = 0; i < static_cast<int>(ids.total()); ++i) {
+    const cv::Point3f& place = (*made)->chessboardCorners[static_cast<std::size_t>(ids.at<int>(i))];
+    // This release counts y upwards from the board's lower edge.
+    view.board_mm.push_back({static_cast<double>(place.x),
+                             board.rows * board.square_mm - static_cast<double>(place.y)});
+    const cv::Point2f corner = corners.at<cv::Point2f>(i);
+    view.image_px.push_back({static_cast<double>(corner.x), static_cast<double>(corner.y)});
+  }
+  return view;
+}
+
+Result<Image> draw_charuco(const Board& board, double pixels_per_mm) {
+  auto made = make_board(board);
+  if (!made) return tl::make_unexpected(made.error());
+  const double square = board.square_mm * pixels_per_mm;
+  const int edge = static_cast<int>(std::lround(square));
+  const cv::Size size(static_cast<int>(std::lround((board.columns + 2) * square)),
+                      static_cast<int>(std::lround((board.rows + 2) * square)));
+  cv::Mat drawn;
+  (*made)->draw(size, drawn, edge, 1);
+  return Image::copy_of({drawn.data, drawn.cols, drawn.rows, drawn.step, PixelFormat::kGray8});
+}
+
+}  // namespace patternd::calibrate

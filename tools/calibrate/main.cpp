@@ -1,0 +1,295 @@
+// patternd-calibrate, which `patternctl calibrate` starts: a program of its own because it brings
+// OpenCV.
+//
+//   patternctl calibrate --chessboard 9x6 --square 25 --plane flat.png shots/ -o camera.yaml
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "pipeline/image_file.h"
+#include "tools/calibrate/calibration_run.h"
+#include "tools/calibrate/conversions.h"
+#include "tools/calibrate/report.h"
+#include "tools/version.h"
+
+namespace patternd::calibrate {
+namespace {
+
+enum ExitCode : int { kGood = 0, kFailed = 1, kWrongUse = 2 };
+
+struct Arguments {
+  Request request;
+  std::string chessboard, charuco, circles, asymmetric_circles;
+  Board board;
+  std::string model = "brown_conrady";
+  int coefficients = -1;
+  std::vector<std::string> pair_files;
+  std::vector<std::string> pairs;
+  std::vector<double> corners;    // of a rectangle, x,y four times
+  std::vector<double> rectangle;  // its width and height in mm
+  double mm_per_px = 0;
+  std::vector<double> size_px;
+  std::vector<double> origin_px;
+  std::string output;
+  std::string opencv_output;
+  std::string report;
+  std::string print_board;
+  double print_pixels_per_mm = 10;
+  bool json = false;
+};
+
+Error wrong_use(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
+
+// "9x6"
+Result<std::pair<int, int>> counts(const std::string& text, const std::string& option) {
+  int columns = 0;
+  int rows = 0;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%dx%d%c", &columns, &rows, &rest) == 2 && columns >= 2 &&
+      rows >= 2 && columns <= 200 && rows <= 200) {
+    return std::pair(columns, rows);
+  }
+  return tl::make_unexpected(
+      wrong_use(option + " " + text + ": not two counts; CxR, 2 to 200 each, like 9x6"));
+}
+
+Result<void> settle_board(Arguments& a) {
+  const std::pair<const std::string*, BoardKind> kinds[] = {
+      {&a.chessboard, BoardKind::kChessboard},
+      {&a.charuco, BoardKind::kCharuco},
+      {&a.circles, BoardKind::kCircles},
+      {&a.asymmetric_circles, BoardKind::kAsymmetricCircles}};
+  for (const auto& [text, kind] : kinds) {
+    if (text->empty()) continue;
+    if (a.request.board) return tl::make_unexpected(wrong_use("give one kind of board only"));
+    const auto size = counts(*text, "the board's size");
+    if (!size) return tl::make_unexpected(size.error());
+    if (!(a.board.square_mm > 0)) {
+      return tl::make_unexpected(
+          wrong_use("--square MM is missing: the side of a square, or the distance of circles"));
+    }
+    a.board.kind = kind;
+    std::tie(a.board.columns, a.board.rows) = *size;
+    if (a.board.marker_mm <= 0) a.board.marker_mm = 0.75 * a.board.square_mm;
+    if (kind == BoardKind::kCharuco && a.board.marker_mm >= a.board.square_mm) {
+      return tl::make_unexpected(wrong_use("--marker must be smaller than --square"));
+    }
+    a.request.board = a.board;
+  }
+  return {};
+}
+
+Result<void> settle_pairs(Arguments& a) {
+  for (const std::string& file : a.pair_files) {
+    auto pairs = read_pairs(file);
+    if (!pairs) return tl::make_unexpected(pairs.error());
+    a.request.plane_pairs.insert(a.request.plane_pairs.end(), pairs->begin(), pairs->end());
+  }
+  for (const std::string& text : a.pairs) {
+    double v[4] = {};
+    char rest = 0;
+    if (std::sscanf(text.c_str(), "%lf,%lf,%lf,%lf%c", &v[0], &v[1], &v[2], &v[3], &rest) != 4) {
+      return tl::make_unexpected(
+          wrong_use("--pair " + text + ": not four numbers; X_PX,Y_PX,X_MM,Y_MM"));
+    }
+    a.request.plane_pairs.push_back({{v[2], v[3]}, {v[0], v[1]}});
+  }
+  if (a.corners.empty() != a.rectangle.empty()) {
+    return tl::make_unexpected(wrong_use("--corners and --rectangle belong together"));
+  }
+  if (!a.corners.empty()) {
+    const double w = a.rectangle[0];
+    const double h = a.rectangle[1];
+    const Point2 places[4] = {{0, 0}, {w, 0}, {w, h}, {0, h}};
+    for (std::size_t i = 0; i < 4; ++i) {
+      a.request.plane_pairs.push_back({places[i], {a.corners[2 * i], a.corners[2 * i + 1]}});
+    }
+  }
+  const bool asked = !a.pair_files.empty() || !a.pairs.empty() || !a.corners.empty();
+  if (asked && a.request.plane_pairs.size() < 4) {
+    return tl::make_unexpected(wrong_use(std::to_string(a.request.plane_pairs.size()) +
+                                         " pairs of points; a plane needs at least 4"));
+  }
+  return {};
+}
+
+Result<void> settle(Arguments& a) {
+  if (auto done = settle_board(a); !done) return done;
+  if (auto done = settle_pairs(a); !done) return done;
+  Request& r = a.request;
+  const bool fisheye = a.model == "fisheye";
+  r.fit.model = fisheye ? LensModel::kFisheye : LensModel::kBrownConrady;
+  const int most = fisheye ? 4 : 8;
+  r.fit.coefficients = a.coefficients < 0 ? (fisheye ? 4 : 5) : a.coefficients;
+  if (r.fit.coefficients > most) {
+    return tl::make_unexpected(
+        wrong_use("--coefficients: " + a.model + " has 0 to " + std::to_string(most)));
+  }
+  if (a.mm_per_px > 0) r.wishes.mm_per_px = a.mm_per_px;
+  if (!a.size_px.empty()) r.wishes.size_px = Point2{a.size_px[0], a.size_px[1]};
+  if (!a.origin_px.empty()) r.wishes.origin_px = Point2{a.origin_px[0], a.origin_px[1]};
+  const bool from_file = !r.lens_file.empty() || !r.opencv_file.empty() || !r.ros_file.empty();
+  if (!r.board && r.plane_pairs.empty() && !from_file) {
+    return tl::make_unexpected(wrong_use(
+        "nothing to calibrate with; give --chessboard CxR --square MM with pictures, or --points "
+        "FILE with a picture, or a lens (--lens, --from-opencv, --from-ros)"));
+  }
+  return {};
+}
+
+Result<void> print_board(const Arguments& a) {
+  if (!a.request.board) {
+    return tl::make_unexpected(wrong_use("--print-board needs a board and --square"));
+  }
+  auto drawn = draw_board(*a.request.board, a.print_pixels_per_mm);
+  if (!drawn) return tl::make_unexpected(drawn.error());
+  return write_image(a.print_board, std::as_const(*drawn).view());
+}
+
+Result<void> write_outcome(const Arguments& a, const Outcome& outcome) {
+  for (const Finding& finding : outcome.findings) {
+    if (finding.fault) {
+      return fail(ErrorCode::kInternal, finding.message + "; nothing was written");
+    }
+  }
+  if (!a.opencv_output.empty()) {
+    if (auto done = to_opencv(outcome.model, a.opencv_output); !done) return done;
+  }
+  if (!a.output.empty()) {
+    if (auto done = write_file(a.output, to_yaml(outcome.model)); !done) return done;
+  }
+  if (!a.report.empty()) {
+    if (auto done = write_file(a.report, report_json(outcome, a.output) + "\n"); !done) return done;
+  }
+  return {};
+}
+
+Result<void> run(Arguments& a) {
+  if (auto done = settle(a); !done) return done;
+  if (!a.print_board.empty()) return print_board(a);
+  if (a.output.empty() && a.opencv_output.empty()) {
+    return tl::make_unexpected(wrong_use("-o camera.yaml is missing: where to write the result"));
+  }
+  if (!a.request.drawings.empty()) {
+    std::error_code failed;
+    std::filesystem::create_directories(a.request.drawings, failed);
+    if (failed) return fail(ErrorCode::kIo, a.request.drawings + ": " + failed.message());
+  }
+  auto outcome = calibrate(a.request);
+  if (!outcome) return tl::make_unexpected(outcome.error());
+  const std::string& file = a.output.empty() ? a.opencv_output : a.output;
+  const std::string report =
+      a.json ? report_json(*outcome, file) + "\n" : report_text(*outcome, file);
+  std::fputs(report.c_str(), stdout);
+  return write_outcome(a, *outcome);
+}
+
+void add_board_options(CLI::App& program, Arguments& a) {
+  program.add_option("--chessboard", a.chessboard, "Inner corners, CxR, like 9x6");
+  program.add_option("--charuco", a.charuco, "Squares of a ChArUco board, CxR");
+  program.add_option("--circles", a.circles, "A grid of circles, CxR");
+  program.add_option("--asymmetric-circles", a.asymmetric_circles, "A staggered grid, CxR");
+  program.add_option("--square", a.board.square_mm, "Side of a square, or distance of circles, mm")
+      ->check(CLI::PositiveNumber);
+  program.add_option("--marker", a.board.marker_mm, "ChArUco: side of a marker, mm [3/4 square]")
+      ->check(CLI::PositiveNumber);
+  program.add_option("--dictionary", a.board.dictionary, "ChArUco: the markers' dictionary")
+      ->capture_default_str();
+  program.add_option("--print-board", a.print_board, "Write the board as a picture, and end");
+  program.add_option("--print-fineness", a.print_pixels_per_mm, "Pixels a mm of that picture")
+      ->check(CLI::Range(0.5, 100.0))
+      ->capture_default_str();
+}
+
+void add_lens_options(CLI::App& program, Arguments& a) {
+  program.add_option("--model", a.model, "The lens's model")
+      ->check(CLI::IsMember({"brown_conrady", "fisheye"}))
+      ->capture_default_str();
+  program
+      .add_option("--coefficients", a.coefficients,
+                  "How many to fit, in the model's order [5; fisheye 4]")
+      ->check(CLI::Range(0, 8));
+  program.add_flag("--leave-out", a.request.leave_out, "Leave pictures out whose error stands out");
+  program.add_option("--lens", a.request.lens_file, "Take the lens of this calibration file");
+  program.add_option("--from-opencv", a.request.opencv_file, "Take the lens of OpenCV's file");
+  program.add_option("--from-ros", a.request.ros_file, "Take the lens of a ROS camera_info file");
+  program.add_option("--to-opencv", a.opencv_output, "Write the lens as OpenCV does, too");
+}
+
+void add_plane_options(CLI::App& program, Arguments& a) {
+  program.add_option("--plane", a.request.plane_picture,
+                     "A picture of the board lying on the plane; its first point is (0, 0) mm");
+  program.add_option("--points", a.pair_files, "File of pairs, a line each: x_px y_px x_mm y_mm")
+      ->expected(1)
+      ->allow_extra_args(false);
+  program.add_option("--pair", a.pairs, "One pair: X_PX,Y_PX,X_MM,Y_MM")
+      ->expected(1)
+      ->allow_extra_args(false);
+  program
+      .add_option("--corners", a.corners,
+                  "A rectangle's corners in the picture: X,Y of upper left, upper right, lower "
+                  "right, lower left")
+      ->delimiter(',')
+      ->expected(8);
+  program.add_option("--rectangle", a.rectangle, "Its size, WIDTH,HEIGHT in mm")
+      ->delimiter(',')
+      ->expected(2)
+      ->check(CLI::PositiveNumber);
+  program.add_option("--mm-per-px", a.mm_per_px, "Scale of the rectified picture [chosen]")
+      ->check(CLI::PositiveNumber);
+  program.add_option("--size", a.size_px, "Size of the rectified picture, W,H pixels [chosen]")
+      ->delimiter(',')
+      ->expected(2)
+      ->check(CLI::Range(1, 32767));
+  program.add_option("--origin", a.origin_px, "Its pixel that is (0, 0) mm, X,Y [chosen]")
+      ->delimiter(',')
+      ->expected(2);
+}
+
+int main_without_exceptions(int argc, char** argv) {
+  CLI::App program{"Calibrates a camera from pictures of a board, and the plane that it looks at",
+                   "patternctl calibrate"};
+  Arguments a;
+  program.set_version_flag("--version", [] { return version_text("patternd-calibrate"); });
+  program.add_flag("--json", a.json, "The report as one compact JSON object");
+  add_board_options(program, a);
+  add_lens_options(program, a);
+  add_plane_options(program, a);
+  program.add_option("-o,--output", a.output, "The calibration file to write");
+  program.add_option("--report", a.report, "Write the report as JSON here, too");
+  program.add_option("--draw", a.request.drawings,
+                     "Folder for pictures: points, residuals, the rectified plane");
+  program.add_option("IMAGE", a.request.pictures, "Pictures of the board, or folders of them");
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& wanted) {
+    return program.exit(wanted);
+  } catch (const CLI::Error& error) {
+    program.exit(error);
+    return kWrongUse;
+  }
+  const auto done = run(a);
+  if (done) return kGood;
+  std::fprintf(stderr, "patternctl calibrate: %s\n", done.error().message.c_str());
+  const ErrorCode code = done.error().code;
+  const bool wrong = code == ErrorCode::kInvalidArgument || code == ErrorCode::kNotFound ||
+                     code == ErrorCode::kParse;
+  return wrong ? kWrongUse : kFailed;
+}
+
+}  // namespace
+}  // namespace patternd::calibrate
+
+int main(int argc, char** argv) {
+  try {
+    return patternd::calibrate::main_without_exceptions(argc, argv);
+  } catch (const std::exception& fault) {
+    std::fprintf(stderr, "patternctl calibrate: internal error: %s\n", fault.what());
+    return patternd::calibrate::kFailed;
+  }
+}

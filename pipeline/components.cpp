@@ -10,6 +10,7 @@
 #include "pipeline/components_memory.h"
 #include "pipeline/components_propagation.h"
 #include "pipeline/components_rows.h"
+#include "pipeline/components_selection.h"
 #include "pipeline/components_similarity.h"
 #include "pipeline/components_statistics.h"
 #include "pipeline/components_threshold.h"
@@ -24,6 +25,7 @@ using components::Intensity;
 using components::kLabelTail;
 using components::kRowTailBytes;
 using components::Moments;
+using components::Region;
 using components::ReservedArray;
 using components::row_words;
 using components::RowRuns;
@@ -39,14 +41,6 @@ namespace {
 
 // A strip of fewer rows costs more in seams than it gains.
 constexpr int kMinStripRows = 32;
-
-// The part of the picture that is labelled.
-struct Region {
-  int x = 0;
-  int y = 0;
-  int width = 0;
-  int height = 0;
-};
 
 // What a row leaves for the row below, for seams and for writing labels.
 struct RowRecord {
@@ -201,12 +195,10 @@ struct ComponentLabeller::State {
   void flatten();
   void find_by_propagation(const ImageView& image);
   void add_pixels(const ImageView& image);
-  [[nodiscard]] bool keeps(std::int64_t label) const;
   void filter();
   void write_strip(Strip& strip, MutableImageView labels) const;
   void write_propagated(MutableImageView labels) const;
-  [[nodiscard]] ComponentBox box(std::int64_t label) const;
-  [[nodiscard]] Blob blob(std::int64_t label) const;
+  [[nodiscard]] components::Sums sums() const;
 };
 
 // ---- creation
@@ -214,13 +206,9 @@ struct ComponentLabeller::State {
 Result<void> ComponentLabeller::State::allocate() {
   const BlobParams& p = params;
   eight = p.connectivity == 8;
-  const BlobParams defaults;
-  const bool by_axes = p.min_elongation > 1 || std::isfinite(p.max_elongation);
-  options.moments |= by_axes;
-  options.intensity |= p.min_peak > 0;
-  filters = p.min_area > 1 || p.max_area != defaults.max_area || p.min_width > 1 ||
-            p.max_width < kMaxImageSide || p.min_height > 1 || p.max_height < kMaxImageSide ||
-            by_axes || p.min_peak > 0;
+  options.moments |= components::filters_by_axes(p);
+  options.intensity |= components::filters_by_peak(p);
+  filters = components::has_filters(p);
 
   if (auto ok = allocate_strips(); !ok) return ok;
   // Label 0, and the slot that is made ready behind the last one.
@@ -569,24 +557,13 @@ void ComponentLabeller::State::add_pixels(const ImageView& image) {
   }
 }
 
-bool ComponentLabeller::State::keeps(std::int64_t label) const {
-  const Blob b = blob(label);
-  const BlobParams& p = params;
-  if (b.area_px < p.min_area || b.area_px > p.max_area) return false;
-  if (b.width < p.min_width || b.width > p.max_width) return false;
-  if (b.height < p.min_height || b.height > p.max_height) return false;
-  if (options.intensity && b.peak < p.min_peak) return false;
-  if (!options.moments) return true;
-  return b.major_px >= p.min_elongation * b.minor_px && b.major_px <= p.max_elongation * b.minor_px;
-}
-
 // Leaves out components; those that stay move up.
 void ComponentLabeller::State::filter() {
   std::int64_t kept = 0;
   renumbered[0] = 0;
   for (std::int64_t label = 1; label <= count; ++label) {
     const auto from = static_cast<std::size_t>(label);
-    const bool stays = keeps(label);
+    const bool stays = components::passes(components::blob_of(sums(), label), params);
     renumbered[from] = stays ? static_cast<std::uint32_t>(++kept) : 0;
     if (!stays) continue;
     const auto to = static_cast<std::size_t>(kept);
@@ -624,47 +601,8 @@ void ComponentLabeller::State::write_propagated(MutableImageView labels) const {
   }
 }
 
-ComponentBox ComponentLabeller::State::box(std::int64_t label) const {
-  const Geometry& g = geometry[static_cast<std::size_t>(label)];
-  const auto area = static_cast<double>(g.area);
-  return {static_cast<std::int64_t>(g.area),
-          region.x + static_cast<double>(g.sum_2x) / (2 * area),
-          region.y + static_cast<double>(g.sum_y) / area,
-          region.x + g.left(),
-          region.y + g.top(),
-          g.right - g.left() + 1,
-          g.bottom - g.top() + 1};
-}
-
-Blob ComponentLabeller::State::blob(std::int64_t label) const {
-  const auto at = static_cast<std::size_t>(label);
-  const Geometry& g = geometry[at];
-  const ComponentBox shape = box(label);
-  Blob b;
-  b.id = label;
-  b.area_px = shape.area_px;
-  b.x_px = shape.x_px;
-  b.y_px = shape.y_px;
-  b.left = shape.left;
-  b.top = shape.top;
-  b.width = shape.width;
-  b.height = shape.height;
-  b.touches_border =
-      g.left() == 0 || g.top() == 0 || g.right == region.width - 1 || g.bottom == region.height - 1;
-  if (options.intensity) {
-    const Intensity& i = intensity[at];
-    b.mean = static_cast<double>(i.sum) / static_cast<double>(g.area);
-    b.peak = i.peak;
-    b.peak_x = region.x + i.peak_x;
-    b.peak_y = region.y + i.peak_y;
-  }
-  if (options.moments) {
-    const components::Axes axes = axes_of(g, moments[at]);
-    b.angle_deg = axes.angle_deg;
-    b.major_px = axes.major_px;
-    b.minor_px = axes.minor_px;
-  }
-  return b;
+components::Sums ComponentLabeller::State::sums() const {
+  return {geometry.data(), intensity.data(), moments.data(), region};
 }
 
 // ---- the class
@@ -742,41 +680,19 @@ Result<void> ComponentLabeller::process(const ImageView& image, MutableImageView
 }
 
 std::int64_t ComponentLabeller::count() const { return state_->count; }
-Blob ComponentLabeller::blob(std::int64_t label) const { return state_->blob(label); }
+Blob ComponentLabeller::blob(std::int64_t label) const {
+  return components::blob_of(state_->sums(), label);
+}
 double ComponentLabeller::threshold() const { return state_->threshold; }
 
 std::int64_t ComponentLabeller::boxes(ComponentBox* boxes, std::int64_t size) const {
   const std::int64_t written = std::min(size, state_->count);
-  for (std::int64_t i = 0; i < written; ++i) boxes[i] = state_->box(i + 1);
+  for (std::int64_t i = 0; i < written; ++i) boxes[i] = components::box_of(state_->sums(), i + 1);
   return written;
 }
 
 void ComponentLabeller::largest(std::vector<Blob>& blobs) const {
-  const State& s = *state_;
-  // A heap whose top is the least of those kept; most components lose against it at once.
-  const auto before = [&s](std::int64_t a, std::int64_t b) {
-    const std::uint32_t area_a = s.geometry[static_cast<std::size_t>(a)].area;
-    const std::uint32_t area_b = s.geometry[static_cast<std::size_t>(b)].area;
-    return area_a > area_b || (area_a == area_b && a < b);
-  };
-  auto& order = s.order;
-  order.clear();
-  const auto most = static_cast<std::size_t>(s.params.max_blobs);
-  for (std::int64_t label = 1; label <= s.count && most > 0; ++label) {
-    if (order.size() == most) {
-      if (!before(label, order.front())) continue;
-      std::pop_heap(order.begin(), order.end(), before);
-      order.pop_back();
-    }
-    order.push_back(label);
-    std::push_heap(order.begin(), order.end(), before);
-  }
-  std::sort_heap(order.begin(), order.end(), before);
-  blobs.clear();
-  for (const std::int64_t label : order) {
-    blobs.push_back(s.blob(label));
-    blobs.back().id = static_cast<std::int64_t>(blobs.size());
-  }
+  components::select_largest(state_->sums(), state_->count, state_->params, state_->order, blobs);
 }
 
 }  // namespace patternd

@@ -1,0 +1,279 @@
+// The GPU's kernels of connected components, run on the CPU with their threads in a drawn order
+// (support/emulated), compared with the CPU's own labels and sums.
+#include <array>
+#include <gtest/gtest.h>
+#include <random>
+#include <vector>
+
+// The kernels, as they are.
+#include "cuda/components_sums.h"
+#include "cuda/kernels/components.cu"
+#include "cuda/kernels/propagation.cu"
+#include "pipeline/components.h"
+#include "pipeline/components_selection.h"
+#include "tests/support/reference_components.h"
+#include "tools/bench/label_pictures.h"
+
+namespace patternd::cuda {
+namespace {
+
+constexpr std::uint32_t kGarbage = 0xDEADBEEF;
+
+int blocks_for(int items, int of_a_block) { return (items + of_a_block - 1) / of_a_block; }
+
+Address address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+
+// All launches of one picture, memory full of garbage before.
+class EmulatedStage {
+ public:
+  EmulatedStage(const ImageView& image, int low, int high, int connectivity, int capacity)
+      : words_((image.width + 31) / 32),
+        count_(words_ * image.height),
+        scan_blocks_(blocks_for(count_, kScanWords)),
+        bits_(static_cast<std::size_t>(count_), kGarbage),
+        parent_(bits_.size() * kNodesPerWord, kGarbage),
+        roots_(bits_.size(), kGarbage),
+        tiles_(static_cast<std::size_t>(capacity)),
+        block_counts_(static_cast<std::size_t>(scan_blocks_), kGarbage),
+        components_(static_cast<std::size_t>(capacity)) {
+    labels_ = std::move(*Image::create(image.width, image.height, PixelFormat::kLabel32));
+    labels_.fill_bytes(0x5A);
+    parameters_ = {address_of(image.data),
+                   address_of(bits_.data()),
+                   address_of(parent_.data()),
+                   address_of(roots_.data()),
+                   address_of(tiles_.data()),
+                   address_of(&counts_),
+                   address_of(block_counts_.data()),
+                   address_of(components_.data()),
+                   address_of(labels_.view().data),
+                   static_cast<int>(image.stride_bytes),
+                   static_cast<int>(labels_.view().stride_bytes),
+                   image.width,
+                   image.height,
+                   words_,
+                   capacity,
+                   low,
+                   high,
+                   connectivity == 8 ? 1 : 0,
+                   image.format == PixelFormat::kGray16 ? 1 : 0};
+  }
+
+  void run(std::uint32_t seed) {
+    const ComponentsParameters& p = parameters_;
+    using emulated::launch;
+    launch(blocks_for(p.words, kTileWords), blocks_for(p.height, kTileRows), kTileThreads, seed,
+           [&] { patternd_components_tiles(p); });
+    launch(blocks_for(count_, kScanThreads), 1, kScanThreads, seed + 1,
+           [&] { patternd_components_seams(p); });
+    launch(scan_blocks_, 1, kScanThreads, seed + 2, [&] { patternd_components_count(p); });
+    launch(scan_blocks_, 1, kScanThreads, seed + 3, [&] { patternd_components_number(p); });
+    launch(2, 1, kMergeThreads, seed + 4, [&] { patternd_components_merge(p); });
+    launch(blocks_for(count_, kWriteThreads), 1, kWriteThreads, seed + 5,
+           [&] { patternd_components_write(p); });
+  }
+
+  [[nodiscard]] const ComponentCounts& counts() const { return counts_; }
+  [[nodiscard]] const DeviceComponent& component(std::size_t label) const {
+    return components_[label - 1];
+  }
+  [[nodiscard]] const Image& labels() const { return labels_; }
+
+ private:
+  int words_;
+  int count_;
+  int scan_blocks_;
+  std::vector<u32> bits_, parent_, roots_;
+  std::vector<TileComponent> tiles_;
+  std::vector<u32> block_counts_;
+  std::vector<DeviceComponent> components_;
+  ComponentCounts counts_{};
+  Image labels_;
+  ComponentsParameters parameters_{};
+};
+
+void expect_same_blob(const Blob& want, const Blob& got) {
+  EXPECT_EQ(want.area_px, got.area_px);
+  EXPECT_EQ(want.x_px, got.x_px);
+  EXPECT_EQ(want.y_px, got.y_px);
+  EXPECT_EQ(want.left, got.left);
+  EXPECT_EQ(want.top, got.top);
+  EXPECT_EQ(want.width, got.width);
+  EXPECT_EQ(want.height, got.height);
+  EXPECT_EQ(want.mean, got.mean);
+  EXPECT_EQ(want.peak, got.peak);
+  EXPECT_EQ(want.peak_x, got.peak_x);
+  EXPECT_EQ(want.peak_y, got.peak_y);
+  EXPECT_EQ(want.angle_deg, got.angle_deg);
+  EXPECT_EQ(want.major_px, got.major_px);
+  EXPECT_EQ(want.minor_px, got.minor_px);
+  EXPECT_EQ(want.touches_border, got.touches_border);
+}
+
+struct Expected {
+  Image labels;
+  std::vector<Blob> blobs;
+};
+
+Expected label_on_cpu(const ImageView& image, const BlobParams& params) {
+  LabelOptions options;
+  options.labels = true;
+  auto labeller =
+      ComponentLabeller::create(image.width, image.height, image.format, params, options);
+  auto labels = Image::create(image.width, image.height, PixelFormat::kLabel32);
+  EXPECT_TRUE(labeller && labels && labeller->process(image, labels->view()));
+  Expected expected{std::move(*labels), {}};
+  for (std::int64_t label = 1; label <= labeller->count(); ++label)
+    expected.blobs.push_back(labeller->blob(label));
+  return expected;
+}
+
+void expect_labels(const Image& want, const Image& got) {
+  for (int y = 0; y < want.height(); ++y)
+    for (int x = 0; x < want.width(); ++x)
+      ASSERT_EQ(want.row<std::int32_t>(y)[x], got.row<std::int32_t>(y)[x]) << x << ", " << y;
+}
+
+void expect_as_on_cpu(const ImageView& image, int threshold, int connectivity, std::uint32_t seed) {
+  BlobParams params;
+  params.threshold = threshold;
+  params.connectivity = connectivity;
+  const Expected expected = label_on_cpu(image, params);
+  const int most = image.format == PixelFormat::kGray16 ? 65535 : 255;
+  EmulatedStage stage(image, threshold + 1, most, connectivity, image.width * image.height + 1);
+  stage.run(seed);
+  ASSERT_EQ(expected.blobs.size(), stage.counts().components);
+  expect_labels(expected.labels, stage.labels());
+  for (std::size_t label = 1; label <= expected.blobs.size(); ++label) {
+    const components::Geometry geometry = geometry_of(stage.component(label));
+    const components::Intensity intensity = intensity_of(stage.component(label));
+    const components::Moments moments = moments_of(stage.component(label));
+    const components::Sums sums = {
+        &geometry - label, &intensity - label, &moments - label, {0, 0, image.width, image.height}};
+    SCOPED_TRACE("label " + std::to_string(label));
+    expect_same_blob(expected.blobs[label - 1],
+                     components::blob_of(sums, static_cast<std::int64_t>(label)));
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+Image random_picture(int width, int height, PixelFormat format, std::mt19937& random) {
+  Image image = std::move(*Image::create(width, height, format));
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x)
+      if (format == PixelFormat::kGray16)
+        image.row<std::uint16_t>(y)[x] = static_cast<std::uint16_t>(random());
+      else
+        image.row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(random());
+  return image;
+}
+
+TEST(CudaComponentsEmulated, AreTheCpusInRandomPictures) {
+  constexpr std::uint32_t kSeed = 11;
+  std::mt19937 random(kSeed);
+  for (std::uint32_t round = 0; round < 150; ++round) {
+    const auto format = round % 3 == 0 ? PixelFormat::kGray16 : PixelFormat::kGray8;
+    const int width = 1 + static_cast<int>(random() % 200);
+    const int height = 1 + static_cast<int>(random() % 100);
+    const int most = format == PixelFormat::kGray16 ? 65535 : 255;
+    const int threshold = static_cast<int>(random() % static_cast<std::uint32_t>(most));
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + ", round " + std::to_string(round));
+    const Image image = random_picture(width, height, format, random);
+    expect_as_on_cpu(image.view(), threshold, round % 2 == 0 ? 8 : 4, round);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(CudaComponentsEmulated, AreTheCpusInHardPictures) {
+  for (const auto& name : bench::label_picture_names()) {
+    for (const auto& [width, height] : {std::pair{192, 96}, {97, 65}, {1, 70}, {300, 1}}) {
+      for (const int connectivity : {4, 8}) {
+        SCOPED_TRACE(name + " " + std::to_string(width) + "x" + std::to_string(height) +
+                     ", connectivity " + std::to_string(connectivity));
+        const Image image = bench::make_label_picture(name, width, height, 3);
+        expect_as_on_cpu(image.view(), 127, connectivity, 5);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(CudaComponentsEmulated, TellWhenTheyPassTheCapAndWriteNothingBehindIt) {
+  const Image image = bench::make_label_picture("dots", 128, 64, 0);
+  EmulatedStage stage(image.view(), 128, 255, 8, 100);
+  stage.run(1);
+  EXPECT_EQ(64U * 32U, stage.counts().tile_components);
+  EXPECT_EQ(64U * 32U, stage.counts().components);
+}
+
+// The report's B, C and D.
+enum class Program { kPropagation, kEquivalence, kTexture };
+
+Image label_by_program(const ImageView& image, Program program, int low, int high, int similarity,
+                       bool eight) {
+  std::vector<u32> labels(static_cast<std::size_t>(image.width * image.height), kGarbage);
+  u32 changed = 0;
+  const emulated::Texture texture{image.data, static_cast<int>(image.stride_bytes)};
+  const PropagationParameters p = {address_of(image.data),
+                                   address_of(&texture),
+                                   address_of(labels.data()),
+                                   address_of(&changed),
+                                   static_cast<int>(image.stride_bytes),
+                                   image.width,
+                                   image.height,
+                                   low,
+                                   high,
+                                   similarity,
+                                   eight ? 1 : 0,
+                                   0};
+  const int blocks = blocks_for(image.width * image.height, 256);
+  const auto launch = [&](const auto& kernel) {
+    emulated::launch(blocks, 1, 256, 7, [&] { kernel(p); });
+  };
+  launch(patternd_propagation_number);
+  do {
+    changed = 0;
+    if (program == Program::kPropagation) launch(patternd_propagation_spread);
+    if (program == Program::kEquivalence) launch(patternd_equivalence_scan);
+    if (program == Program::kTexture) launch(patternd_texture_scan);
+    if (program != Program::kPropagation) launch(patternd_equivalence_analyse);
+  } while (changed != 0);
+  Image result = std::move(*Image::create(image.width, image.height, PixelFormat::kLabel32));
+  std::vector<std::int32_t> numbers(labels.size() + 1, 0);
+  std::int32_t count = 0;
+  for (int y = 0; y < image.height; ++y)
+    for (int x = 0; x < image.width; ++x) {
+      const u32 label = labels[static_cast<std::size_t>(y * image.width + x)];
+      if (label != 0 && numbers[label] == 0) numbers[label] = ++count;
+      result.row<std::int32_t>(y)[x] = numbers[label];
+    }
+  return result;
+}
+
+TEST(CudaPropagationEmulated, ProgramsBToDLabelAsTheCpu) {
+  constexpr std::uint32_t kSeed = 12;
+  std::mt19937 random(kSeed);
+  for (std::uint32_t round = 0; round < 24; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + ", round " + std::to_string(round));
+    const Image image =
+        random_picture(1 + static_cast<int>(random() % 60), 1 + static_cast<int>(random() % 40),
+                       PixelFormat::kGray8, random);
+    BlobParams params;
+    params.connectivity = round % 2 == 0 ? 8 : 4;
+    const bool similarity = round % 4 >= 2;
+    params.mode = similarity ? BlobParams::Mode::kSimilarity : BlobParams::Mode::kThreshold;
+    params.threshold = params.similarity = static_cast<double>(random() % 200);
+    const auto limit = static_cast<int>(params.threshold);
+    const Expected expected = label_on_cpu(image.view(), params);
+    for (const Program program :
+         {Program::kPropagation, Program::kEquivalence, Program::kTexture}) {
+      const Image labels = label_by_program(image.view(), program, limit + 1, 255,
+                                            similarity ? limit : -1, params.connectivity == 8);
+      expect_labels(expected.labels, labels);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace patternd::cuda

@@ -1,0 +1,107 @@
+// Stands in for cuda/kernels/device.h where kernels run on the CPU, for their logic to be tested
+// without a GPU: the block's threads are fibers that take turns at barriers, in an order drawn anew
+// each time. What it cannot show is a race within one operation.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "cuda/kernels/parameters.h"
+
+#define PATTERND_EMULATED 1
+#define PATTERND_KERNEL static void
+#define PATTERND_DEVICE [[maybe_unused]] static inline
+#define __launch_bounds__(threads)
+#define __shared__ static
+#define __device__
+
+namespace patternd::cuda {
+
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i64 = long long;
+
+namespace emulated {
+
+struct Place {
+  int thread_x = 0;
+  int block_x = 0;
+  int block_y = 0;
+  int threads_x = 0;
+  int blocks_x = 0;
+};
+extern Place now;
+
+// Runs a kernel, block by block; `seed` draws the threads' order.
+void launch(int blocks_x, int blocks_y, int threads, std::uint32_t seed,
+            const std::function<void()>& kernel);
+void barrier();
+// The value that `lane` of this thread's warp brought; all threads of the block take part.
+std::uint64_t exchange(std::uint64_t value, int lane);
+
+// What a texture's address points to.
+struct Texture {
+  const u8* picture;
+  int stride_bytes;
+};
+
+}  // namespace emulated
+
+PATTERND_DEVICE int thread_x() { return emulated::now.thread_x; }
+PATTERND_DEVICE int block_x() { return emulated::now.block_x; }
+PATTERND_DEVICE int block_y() { return emulated::now.block_y; }
+PATTERND_DEVICE int threads_x() { return emulated::now.threads_x; }
+PATTERND_DEVICE int blocks_x() { return emulated::now.blocks_x; }
+PATTERND_DEVICE void block_barrier() { emulated::barrier(); }
+
+template <class T>
+PATTERND_DEVICE T* global(u64 address) {
+  return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));
+}
+
+template <class T>
+PATTERND_DEVICE T shuffle_xor(T value, int mask) {
+  return static_cast<T>(emulated::exchange(static_cast<u64>(value), thread_x() % kWarpSize ^ mask));
+}
+template <class T>
+PATTERND_DEVICE T warp_sum(T value) {
+  for (int mask = kWarpSize / 2; mask > 0; mask /= 2)
+    value = static_cast<T>(value + shuffle_xor(value, mask));
+  return value;
+}
+PATTERND_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
+
+PATTERND_DEVICE float fetch(u64 texture, float x, float y) {
+  const auto* t = global<const emulated::Texture>(texture);
+  return static_cast<float>(
+             t->picture[static_cast<int>(y) * t->stride_bytes + static_cast<int>(x)]) /
+         255.0F;
+}
+
+PATTERND_DEVICE u32 atomic_minimum(u32* address, u32 value) {
+  const u32 old = *address;
+  *address = value < old ? value : old;
+  return old;
+}
+PATTERND_DEVICE u32 atomic_maximum(u32* address, u32 value) {
+  const u32 old = *address;
+  *address = value > old ? value : old;
+  return old;
+}
+PATTERND_DEVICE u32 atomic_sum(u32* address, u32 value) {
+  const u32 old = *address;
+  *address = old + value;
+  return old;
+}
+PATTERND_DEVICE void atomic_sum(u64* address, u64 value) { *address += value; }
+PATTERND_DEVICE u64 atomic_exchange_if(u64* address, u64 expected, u64 value) {
+  const u64 old = *address;
+  if (old == expected) *address = value;
+  return old;
+}
+PATTERND_DEVICE int leading_zeros(u32 word) { return word == 0 ? 32 : __builtin_clz(word); }
+PATTERND_DEVICE int population(u32 word) { return __builtin_popcount(word); }
+
+}  // namespace patternd::cuda

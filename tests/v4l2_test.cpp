@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <thread>
 
+#include "pipeline/image_file.h"
 #include "pipeline/sources/v4l2_controls.h"
 #include "pipeline/sources/v4l2_error.h"
 #include "pipeline/sources/v4l2_formats.h"
@@ -693,6 +694,44 @@ TEST(V4l2Compressed, FramesAreDecodedToYu12) {
   EXPECT_EQ(frame->image.size_bytes, 64U * 48 * 3 / 2);
   EXPECT_EQ(frame->info.dropped, 1U);
   EXPECT_EQ(rig.source->counters().damaged, 1U);
+}
+
+TEST(V4l2Compressed, FramesAreDecodedByLibv4lconvert) {
+  const std::string sample = test::opencv_sample("fruits.jpg");
+  if (sample.empty()) GTEST_SKIP() << "opencv-doc is not installed";
+  auto data = *read_file(sample, 10'000'000);
+  const Image expected = *read_image(sample);
+  const auto format = [&expected](std::uint32_t fourcc, std::uint32_t stride) {
+    v4l2_format f{};
+    f.type = V4L2_BUF_TYPE_VIDEO_CAPTURE;
+    f.fmt.pix.width = static_cast<std::uint32_t>(expected.width());
+    f.fmt.pix.height = static_cast<std::uint32_t>(expected.height());
+    f.fmt.pix.pixelformat = fourcc;
+    f.fmt.pix.bytesperline = stride;
+    return f;
+  };
+  V4l2System& system = real_v4l2_system();
+  const int descriptor = system.open("/dev/null");
+  ASSERT_GE(descriptor, 0);
+  auto converter = system.open_converter(
+      descriptor, format(V4L2_PIX_FMT_MJPEG, 0),
+      format(V4L2_PIX_FMT_YUV420, static_cast<std::uint32_t>(expected.width())));
+  ASSERT_TRUE(converter);
+  const auto stride = static_cast<std::size_t>(expected.width());
+  std::vector<std::uint8_t> decoded(frame_bytes(RawFormat::kYu12, expected.height(), stride));
+  const auto done = (*converter)->convert(data.data(), data.size(), decoded.data(), decoded.size());
+  ASSERT_TRUE(done) << done.error().message;
+  double difference = 0;
+  for (int y = 0; y < expected.height(); ++y) {
+    for (int x = 0; x < expected.width(); ++x)
+      difference +=
+          std::abs(decoded[static_cast<std::size_t>(y) * stride + static_cast<std::size_t>(x)] -
+                   expected.row<std::uint8_t>(y)[x]);
+  }
+  EXPECT_LT(difference / (expected.width() * expected.height()), 1.0);
+  EXPECT_FALSE((*converter)->convert(data.data(), 200, decoded.data(), decoded.size()));
+  converter->reset();
+  system.close(descriptor);
 }
 
 TEST(V4l2Compressed, IsRefusedWhereItCannotBeDecoded) {

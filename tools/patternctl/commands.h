@@ -6,6 +6,7 @@
 #include "tools/patternctl/command_label.h"
 #include "tools/patternctl/command_latency.h"
 #include "tools/patternctl/command_match.h"
+#include "tools/patternctl/command_record.h"
 #include "tools/patternctl/command_rectify.h"
 #include "tools/patternctl/command_reload.h"
 #include "tools/patternctl/command_snapshot.h"
@@ -23,6 +24,7 @@ inline constexpr AddCommand kCommands[] = {
     add_match,
     add_rectify,
     add_label,
+    add_record,
     add_watch,
     add_status,
     add_latency,

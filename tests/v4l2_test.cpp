@@ -710,11 +710,10 @@ TEST(V4l2Compressed, FramesAreDecodedByLibv4lconvert) {
     f.fmt.pix.bytesperline = stride;
     return f;
   };
-  V4l2System& system = real_v4l2_system();
-  const int descriptor = system.open("/dev/null");
-  ASSERT_GE(descriptor, 0);
-  auto converter = system.open_converter(
-      descriptor, format(V4L2_PIX_FMT_MJPEG, 0),
+  test::FakeV4l2 driver;
+  const int descriptor = driver.open(driver.path);
+  auto converter = open_libv4l_converter(
+      driver, descriptor, format(V4L2_PIX_FMT_MJPEG, 0),
       format(V4L2_PIX_FMT_YUV420, static_cast<std::uint32_t>(expected.width())));
   ASSERT_TRUE(converter);
   const auto stride = static_cast<std::size_t>(expected.width());
@@ -730,8 +729,6 @@ TEST(V4l2Compressed, FramesAreDecodedByLibv4lconvert) {
   }
   EXPECT_LT(difference / (expected.width() * expected.height()), 1.0);
   EXPECT_FALSE((*converter)->convert(data.data(), 200, decoded.data(), decoded.size()));
-  converter->reset();
-  system.close(descriptor);
 }
 
 TEST(V4l2Compressed, IsRefusedWhereItCannotBeDecoded) {

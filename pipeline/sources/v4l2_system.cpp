@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <libv4l-plugin.h>
+
 namespace patternd {
 namespace {
 
@@ -31,6 +33,14 @@ class LibV4lConverter : public V4l2Converter {
   v4l2_format from_;
   v4l2_format to_;
 };
+
+// The library asks the device about itself through this.
+int library_ioctl(void* system, int descriptor, unsigned long request, void* argument) {
+  const int outcome = static_cast<V4l2System*>(system)->ioctl(descriptor, request, argument);
+  if (outcome >= 0) return outcome;
+  errno = -outcome;
+  return -1;
+}
 
 class RealV4l2System : public V4l2System {
  public:
@@ -67,13 +77,24 @@ class RealV4l2System : public V4l2System {
   }
   Result<std::unique_ptr<V4l2Converter>> open_converter(int descriptor, const v4l2_format& from,
                                                         const v4l2_format& to) override {
-    v4lconvert_data* const data = v4lconvert_create(descriptor);
-    if (data == nullptr) return fail(ErrorCode::kExhausted, "libv4lconvert cannot be started");
-    return std::make_unique<LibV4lConverter>(data, from, to);
+    return open_libv4l_converter(*this, descriptor, from, to);
   }
 };
 
 }  // namespace
+
+Result<std::unique_ptr<V4l2Converter>> open_libv4l_converter(V4l2System& system, int descriptor,
+                                                             const v4l2_format& from,
+                                                             const v4l2_format& to) {
+  static const libv4l_dev_ops operations = [] {
+    libv4l_dev_ops ops{};
+    ops.ioctl = library_ioctl;
+    return ops;
+  }();
+  v4lconvert_data* const data = v4lconvert_create_with_dev_ops(descriptor, &system, &operations);
+  if (data == nullptr) return fail(ErrorCode::kExhausted, "libv4lconvert cannot be started");
+  return std::make_unique<LibV4lConverter>(data, from, to);
+}
 
 V4l2System& real_v4l2_system() {
   static RealV4l2System system;

@@ -43,4 +43,10 @@ class V4l2System {
 // The real ones.
 [[nodiscard]] V4l2System& real_v4l2_system();
 
+// libv4lconvert's decoder for the device that `descriptor` is in `system`, which must outlive it.
+[[nodiscard]] Result<std::unique_ptr<V4l2Converter>> open_libv4l_converter(V4l2System& system,
+                                                                           int descriptor,
+                                                                           const v4l2_format& from,
+                                                                           const v4l2_format& to);
+
 }  // namespace patternd

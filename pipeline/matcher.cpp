@@ -263,8 +263,14 @@ void Matcher::State::trace_down() {
       const TraceStep& step = state.plan.steps[s];
       const TraceImage image = image_at(state.plan, step.level.image_level, step.least_visible, 0);
       const std::size_t end = std::min(task.item + kCandidatesPerItem, state.candidates.size());
-      for (std::size_t i = task.item; i < end; ++i)
-        follow_down(step, image, scratch.trace, state.candidates[i]);
+      for (std::size_t i = task.item; i < end; ++i) {
+        Candidate& candidate = state.candidates[i];
+        const double coarse_score = candidate.score;
+        follow_down(step, image, scratch.trace, candidate);
+        // Resampling blurs, and at the coarsest level that can cost a true find more than chance
+        // costs a false one: what the coarse search saw there still counts.
+        if (s == 0) candidate.score = std::max(candidate.score, coarse_score);
+      }
     });
     for (PatternState& state : patterns)
       if (runs(state)) keep_best(state, state.plan.steps[s]);

@@ -464,7 +464,9 @@ PATTERND_DEVICE Addition addition_of(const ComponentsParameters& p, const TileCo
 PATTERND_DEVICE void add_to_component(DeviceComponent& to, const Addition& a) {
   u64* const sums = &to.area;
   u32* const sides = &to.left_from_end;
+#pragma unroll
   for (int i = 0; i < 7; ++i) atomic_sum(sums + i, a.sums[i]);
+#pragma unroll
   for (int i = 0; i < 4; ++i) atomic_maximum(sides + i, a.sides[i]);
   atomic_maximum(&to.peak, a.peak);
 }
@@ -484,21 +486,45 @@ PATTERND_DEVICE u64 warp_maximum(u64 value) {
   return value;
 }
 
-// The sum of the warp's additions, in every lane.
-PATTERND_DEVICE Addition warp_addition(Addition a) {
-  for (int i = 0; i < 7; ++i) a.sums[i] = static_cast<u64>(warp_sum(static_cast<i64>(a.sums[i])));
-  for (int i = 0; i < 4; ++i) a.sides[i] = warp_maximum(a.sides[i]);
-  a.peak = warp_maximum(a.peak);
-  return a;
-}
-
 // Many tiles' components belong to one large component of the picture, whose sums all blocks would
 // fight for: a block adds up those that share the label of its largest one before it adds.
+constexpr int kMergeWarps = kMergeThreads / kWarpSize;
 struct MergeMemory {
   u32 largest_area;
   u32 main_label;
-  Addition of_warp[kMergeThreads / kWarpSize];
+  u64 sums[7][kMergeWarps];
+  u64 peak[kMergeWarps];
+  u32 sides[4][kMergeWarps];
 };
+
+PATTERND_DEVICE void add_up_warp(MergeMemory& memory, const Addition& own, bool is_main) {
+  const int warp = thread_x() / kWarpSize;
+#pragma unroll
+  for (int i = 0; i < 7; ++i)
+    memory.sums[i][warp] = static_cast<u64>(warp_sum(static_cast<i64>(is_main ? own.sums[i] : 0)));
+#pragma unroll
+  for (int i = 0; i < 4; ++i) memory.sides[i][warp] = warp_maximum(is_main ? own.sides[i] : 0);
+  memory.peak[warp] = warp_maximum(is_main ? own.peak : 0);
+}
+
+// Twelve threads add what the warps came to, one for each sum, side and the peak.
+PATTERND_DEVICE void add_main(const MergeMemory& memory, DeviceComponent& to) {
+  const int thread = thread_x();
+  if (thread < 7) {
+    u64 sum = 0;
+    for (int w = 0; w < kMergeWarps; ++w) sum += memory.sums[thread][w];
+    atomic_sum(&to.area + thread, sum);
+  } else if (thread < 11) {
+    u32 side = 0;
+    for (int w = 0; w < kMergeWarps; ++w)
+      side = memory.sides[thread - 7][w] > side ? memory.sides[thread - 7][w] : side;
+    atomic_maximum(&to.left_from_end + (thread - 7), side);
+  } else if (thread == 11) {
+    u64 peak = 0;
+    for (int w = 0; w < kMergeWarps; ++w) peak = memory.peak[w] > peak ? memory.peak[w] : peak;
+    atomic_maximum(&to.peak, peak);
+  }
+}
 
 PATTERND_DEVICE void merge_block(const ComponentsParameters& p, MergeMemory& memory, u32 label,
                                  const Addition& own) {
@@ -511,22 +537,12 @@ PATTERND_DEVICE void merge_block(const ComponentsParameters& p, MergeMemory& mem
   // Any of equals will do, but all threads must see the same one.
   if (label != 0 && area == memory.largest_area) atomic_maximum(&memory.main_label, label);
   block_barrier();
-  const bool is_main = label != 0 && label == memory.main_label;
-  const Addition sum = warp_addition(is_main ? own : Addition{});
-  if (thread_x() % kWarpSize == 0) memory.of_warp[thread_x() / kWarpSize] = sum;
-  block_barrier();
-  if (thread_x() == 0 && memory.main_label != 0) {
-    Addition total = memory.of_warp[0];
-    for (int w = 1; w < kMergeThreads / kWarpSize; ++w) {
-      const Addition& other = memory.of_warp[w];
-      for (int i = 0; i < 7; ++i) total.sums[i] += other.sums[i];
-      for (int i = 0; i < 4; ++i)
-        total.sides[i] = other.sides[i] > total.sides[i] ? other.sides[i] : total.sides[i];
-      total.peak = other.peak > total.peak ? other.peak : total.peak;
-    }
-    add_to_component(components[memory.main_label - 1], total);
-  }
+  const u32 main_label = memory.main_label;
+  const bool is_main = label != 0 && label == main_label;
+  add_up_warp(memory, own, is_main);
   if (label != 0 && !is_main) add_to_component(components[label - 1], own);
+  block_barrier();
+  if (main_label != 0) add_main(memory, components[main_label - 1]);
   block_barrier();
 }
 

@@ -12,6 +12,7 @@
 
 #include "calibration/camera_model.h"
 #include "generated_version.h"
+#include "pipeline/components.h"
 #include "pipeline/matcher.h"
 #include "pipeline/pattern.h"
 #include "pipeline/rectify.h"
@@ -34,6 +35,11 @@ struct patternd_matcher {
   int width;
   int height;
   patternd::PixelFormat format;
+};
+
+struct patternd_labeller {
+  std::unique_ptr<patternd::ThreadPool> pool;
+  patternd::ComponentLabeller labeller;
 };
 
 namespace patternd {
@@ -117,6 +123,46 @@ Result<void> expect_view(const ImageView& view, int width, int height, PixelForm
                                                name_of(view.format) + "; " + std::to_string(width) +
                                                "x" + std::to_string(height) + " " +
                                                name_of(format) + " is expected");
+}
+
+Result<BlobParams> blob_params_of(const patternd_label_params& from) {
+  using Mode = BlobParams::Mode;
+  constexpr Mode kModes[] = {Mode::kThreshold, Mode::kOtsu, Mode::kAdaptive, Mode::kSimilarity};
+  if (from.foreground < PATTERND_BY_THRESHOLD || from.foreground > PATTERND_BY_SIMILARITY) {
+    return fail(ErrorCode::kInvalidArgument,
+                "foreground is " + std::to_string(from.foreground) +
+                    "; one of patternd_foreground, 0 to 3, is expected");
+  }
+  BlobParams params;
+  params.mode = kModes[from.foreground];
+  params.below = from.below != 0;
+  params.threshold = from.threshold;
+  params.adaptive_radius = from.local_mean_radius;
+  params.adaptive_offset = from.local_mean_offset;
+  params.similarity = from.similarity;
+  params.connectivity = from.connectivity;
+  params.min_area = from.min_area;
+  if (from.roi[2] != 0) params.roi = Roi{from.roi[0], from.roi[1], from.roi[2], from.roi[3]};
+  return params;
+}
+
+patternd_blob c_blob_of(const Blob& from) {
+  return {from.area_px,
+          from.x_px,
+          from.y_px,
+          from.left,
+          from.top,
+          from.width,
+          from.height,
+          from.mean,
+          from.peak,
+          from.peak_x,
+          from.peak_y,
+          from.angle_deg,
+          from.major_px,
+          from.minor_px,
+          from.touches_border ? 1 : 0,
+          0};
 }
 
 SearchParams search_params_of(const patternd_search_params& from) {
@@ -389,3 +435,70 @@ patternd_status patternd_find(patternd_matcher* matcher, const patternd_image* i
 }
 
 void patternd_matcher_free(patternd_matcher* matcher) { delete matcher; }
+
+void patternd_label_params_init(patternd_label_params* params) {
+  if (params == nullptr) return;
+  const patternd::BlobParams defaults;
+  *params = {};
+  params->struct_size = sizeof *params;
+  params->threshold = defaults.threshold;
+  params->local_mean_radius = defaults.adaptive_radius;
+  params->connectivity = defaults.connectivity;
+  params->min_area = defaults.min_area;
+}
+
+patternd_status patternd_labeller_create(int32_t width, int32_t height, patternd_format format,
+                                         const patternd_label_params* params, int32_t threads,
+                                         patternd_labeller** labeller) {
+  return guarded([&]() -> Result<void> {
+    if (labeller == nullptr) return null_argument("labeller");
+    if (params == nullptr) return null_argument("params");
+    if (params->struct_size != sizeof *params) {
+      return patternd::fail(ErrorCode::kInvalidArgument,
+                            "params->struct_size is " + std::to_string(params->struct_size) +
+                                "; call patternd_label_params_init first");
+    }
+    if (threads < 0 || threads > 256) {
+      return patternd::fail(ErrorCode::kInvalidArgument,
+                            "threads is " + std::to_string(threads) + "; 0 to 256 is expected");
+    }
+    const auto pixel_format = patternd::format_of(format);
+    if (!pixel_format) return tl::make_unexpected(pixel_format.error());
+    const auto blob_params = patternd::blob_params_of(*params);
+    if (!blob_params) return tl::make_unexpected(blob_params.error());
+    auto pool = std::make_unique<patternd::ThreadPool>(threads);
+    patternd::LabelOptions options;
+    options.labels = true;
+    options.pool = pool.get();
+    auto created =
+        patternd::ComponentLabeller::create(width, height, *pixel_format, *blob_params, options);
+    if (!created) return tl::make_unexpected(created.error());
+    *labeller = new patternd_labeller{std::move(pool), std::move(*created)};
+    return {};
+  });
+}
+
+patternd_status patternd_label(patternd_labeller* labeller, const patternd_image* image,
+                               int32_t* labels, size_t label_stride_bytes, patternd_blob* blobs,
+                               size_t capacity, int64_t* count) {
+  return guarded([&]() -> Result<void> {
+    if (labeller == nullptr) return null_argument("labeller");
+    if (count == nullptr) return null_argument("count");
+    if (blobs == nullptr && capacity > 0) return null_argument("blobs");
+    const auto view = patternd::view_of<const std::uint8_t>(image, "image");
+    if (!view) return tl::make_unexpected(view.error());
+    patternd::MutableImageView label_view;
+    if (labels != nullptr) {
+      label_view = {reinterpret_cast<std::uint8_t*>(labels), view->width, view->height,
+                    label_stride_bytes, patternd::PixelFormat::kLabel32};
+    }
+    if (auto ok = labeller->labeller.process(*view, label_view); !ok) return ok;
+    const std::int64_t found = labeller->labeller.count();
+    for (std::size_t i = 0; i < capacity && static_cast<std::int64_t>(i) < found; ++i)
+      blobs[i] = patternd::c_blob_of(labeller->labeller.blob(static_cast<std::int64_t>(i) + 1));
+    *count = found;
+    return {};
+  });
+}
+
+void patternd_labeller_free(patternd_labeller* labeller) { delete labeller; }

@@ -168,6 +168,63 @@ PATTERND_API patternd_status patternd_find(patternd_matcher* matcher, const patt
                                            patternd_match* matches, size_t capacity, size_t* count);
 PATTERND_API void patternd_matcher_free(patternd_matcher* matcher);
 
+/* ---- Connected components ---- */
+
+typedef enum patternd_foreground {
+  PATTERND_BY_THRESHOLD = 0, /* value > threshold (below: <) */
+  PATTERND_BY_OTSU = 1,
+  PATTERND_BY_LOCAL_MEAN = 2, /* value > mean + offset (below: < mean - offset) */
+  PATTERND_BY_SIMILARITY = 3  /* every pixel; neighbours connect that differ by `similarity` at most
+                               */
+} patternd_foreground;
+
+/* Fill it with patternd_label_params_init before changing what matters. */
+typedef struct patternd_label_params {
+  size_t struct_size; /* set by patternd_label_params_init */
+  int32_t foreground; /* patternd_foreground */
+  int32_t below;      /* 0 */
+  double threshold;   /* grey levels of the format */
+  int32_t local_mean_radius;
+  int32_t connectivity; /* 8 */
+  double local_mean_offset;
+  double similarity;
+  int64_t min_area; /* smaller components are left out, of the labels too; 1 */
+  double roi[4];    /* x, y, width, height; width 0: all */
+} patternd_label_params;
+
+PATTERND_API void patternd_label_params_init(patternd_label_params* params);
+
+typedef struct patternd_blob {
+  int64_t area_px;
+  double x_px, y_px; /* centroid */
+  int32_t left, top, width, height;
+  double mean, peak;
+  int32_t peak_x, peak_y; /* the first in scan order */
+  double angle_deg;       /* of the major axis, [-90, 90) */
+  double major_px, minor_px;
+  int32_t touches_border;
+  int32_t reserved;
+} patternd_blob;
+
+typedef struct patternd_labeller patternd_labeller;
+
+/* A labeller for pictures of one size and format (PATTERND_GRAY8 or _GRAY16). `threads`: 0 for as
+ * many as the process may use. Everything that labelling needs is allocated here. */
+PATTERND_API patternd_status patternd_labeller_create(int32_t width, int32_t height,
+                                                      patternd_format format,
+                                                      const patternd_label_params* params,
+                                                      int32_t threads,
+                                                      patternd_labeller** labeller);
+/* Labels a picture. `labels`: NULL, or the caller's rows of width pixels, `label_stride_bytes` (a
+ * multiple of 4) apart; 0 is background, components count from 1 in scan order of their first
+ * pixels. `blobs`: NULL with capacity 0, or receives the statistics of the first `capacity` labels;
+ * blobs[i] is that of label i + 1. `count` receives how many components there are. */
+PATTERND_API patternd_status patternd_label(patternd_labeller* labeller,
+                                            const patternd_image* image, int32_t* labels,
+                                            size_t label_stride_bytes, patternd_blob* blobs,
+                                            size_t capacity, int64_t* count);
+PATTERND_API void patternd_labeller_free(patternd_labeller* labeller);
+
 #ifdef __cplusplus
 }
 #endif

@@ -154,6 +154,45 @@ TEST(CApi, NamesEveryKindOfWrongArgument) {
   EXPECT_EQ(count, 7U);
 }
 
+TEST(CApi, LabelsIntoTheCallersMemory) {
+  // Two components that touch at a corner, and one pixel.
+  const std::uint8_t pixels[3][6] = {{0, 9, 9, 0, 0, 0}, {0, 0, 0, 9, 0, 0}, {8, 0, 0, 0, 0, 7}};
+  const patternd_image image = {pixels, 6, 3, 6, PATTERND_GRAY8};
+  patternd_label_params params;
+  patternd_label_params_init(&params);
+  params.threshold = 6;
+  patternd_labeller* labeller = nullptr;
+  ASSERT_EQ(PATTERND_OK, patternd_labeller_create(6, 3, PATTERND_GRAY8, &params, 1, &labeller));
+  std::int32_t labels[3][7];
+  std::memset(labels, 0x5A, sizeof labels);
+  patternd_blob blobs[2];
+  std::int64_t count = 0;
+  ASSERT_EQ(PATTERND_OK,
+            patternd_label(labeller, &image, labels[0], sizeof labels[0], blobs, 2, &count));
+  EXPECT_EQ(3, count);
+  const std::int32_t c = 0x5A5A5A5A;
+  const std::int32_t expected[3][7] = {
+      {0, 1, 1, 0, 0, 0, c}, {0, 0, 0, 1, 0, 0, c}, {2, 0, 0, 0, 0, 3, c}};
+  EXPECT_EQ(0, std::memcmp(expected, labels, sizeof labels));
+  EXPECT_EQ(3, blobs[0].area_px);
+  EXPECT_EQ(2, blobs[0].x_px);
+  EXPECT_EQ(9, blobs[0].peak);
+  EXPECT_EQ(8, blobs[1].mean);
+  EXPECT_EQ(1, blobs[1].touches_border);
+  // Statistics alone, labels alone, the count alone.
+  ASSERT_EQ(PATTERND_OK, patternd_label(labeller, &image, nullptr, 0, blobs, 1, &count));
+  ASSERT_EQ(PATTERND_OK,
+            patternd_label(labeller, &image, labels[0], sizeof labels[0], nullptr, 0, &count));
+  EXPECT_EQ(PATTERND_INVALID_ARGUMENT,
+            patternd_label(labeller, &image, labels[0], 22, nullptr, 0, &count));
+  EXPECT_THAT(patternd_last_error(), HasSubstr("stride is 22 bytes"));
+  patternd_labeller_free(labeller);
+  params.connectivity = 5;
+  EXPECT_EQ(PATTERND_INVALID_ARGUMENT,
+            patternd_labeller_create(6, 3, PATTERND_GRAY8, &params, 1, &labeller));
+  EXPECT_THAT(patternd_last_error(), HasSubstr("connectivity is 5; it must be 4 or 8"));
+}
+
 TEST(CApi, RectifiesByACalibrationFileAndTransformsPoints) {
   const patternd::test::TemporaryFolder folder;
   ASSERT_TRUE(patternd::write_file(folder.file("camera.yaml"),

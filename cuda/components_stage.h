@@ -1,0 +1,82 @@
+// Connected components on the GPU; the method is in kernels/components.cu.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cuda/device.h"
+#include "cuda/kernels/components_parameters.h"
+#include "cuda/picture.h"
+#include "cuda/stream.h"
+#include "pipeline/components.h"
+#include "pipeline/components_memory.h"
+#include "pipeline/components_selection.h"
+
+namespace patternd::cuda {
+
+struct ComponentsOptions {
+  bool labels = false;  // a picture of labels is wanted
+  // Components that there is memory for, counted within tiles of 64×32 pixels too; 0: as many as a
+  // picture can have, kDefaultComponentCap at most.
+  int capacity = 0;
+};
+inline constexpr int kDefaultComponentCap = 1 << 20;
+
+// Finds the components of one picture after another; the results are the CPU's to the bit.
+//   stage->enqueue(stream, picture);
+//   stage->enqueue_download(stream);
+//   … the stream has passed this …
+//   stage->collect(stream, blobs, total);
+class ComponentsStage {
+ public:
+  // For pictures of this size, kGray8 or kGray16. kUnsupported for what the CPU alone does (Otsu,
+  // adaptive, similarity, filters on labels); else as ComponentLabeller::create.
+  [[nodiscard]] static Result<ComponentsStage> create(const std::shared_ptr<const Device>& device,
+                                                      int width, int height, PixelFormat format,
+                                                      const BlobParams& params,
+                                                      const ComponentsOptions& options);
+  // Enqueues all launches.
+  [[nodiscard]] Result<void> enqueue(const Stream& stream, const DeviceView& picture);
+  // Enqueues the copy of the count and of the first kFetched components.
+  [[nodiscard]] Result<void> enqueue_download(const Stream& stream) const;
+  // After the download: the largest, and how many passed the filters. Where there were more than
+  // kFetched, copies the rest and waits. kExhausted where the cap was passed.
+  [[nodiscard]] Result<void> collect(const Stream& stream, std::vector<Blob>& blobs,
+                                     std::uint64_t& total);
+  // The labels of the last picture (kLabel32), in device memory.
+  [[nodiscard]] const DeviceView& labels() const { return labels_.view(); }
+
+  static constexpr int kFetched = 4096;
+
+ private:
+  [[nodiscard]] Result<void> find_kernels();
+  [[nodiscard]] Result<void> allocate(const ComponentsOptions& options);
+  [[nodiscard]] Result<void> fetch_rest(const Stream& stream, std::size_t count);
+  void sum_up(std::size_t count);
+
+  enum Step : std::size_t { kTiles, kSeams, kCount, kNumber, kMerge, kWrite, kSteps };
+
+  std::shared_ptr<const Device> device_;
+  BlobParams params_;
+  components::Region region_;
+  PixelFormat format_ = PixelFormat::kGray8;
+  bool write_labels_ = false;
+  std::array<Kernel, kSteps> kernels_;
+  std::array<Shape, kSteps> shapes_;
+  ComponentsParameters parameters_{};
+  DeviceBuffer scratch_;
+  DeviceBuffer results_;  // ComponentCounts, then DeviceComponent[capacity]
+  DevicePicture labels_;
+  std::unique_ptr<PageLockedFrameAllocator> host_memory_;
+  std::uint8_t* fetched_ = nullptr;  // counts and kFetched components at most, page-locked
+  std::size_t fetched_bytes_ = 0;
+  components::ReservedArray<DeviceComponent> rest_;
+  components::ReservedArray<components::Geometry> geometry_;
+  components::ReservedArray<components::Intensity> intensity_;
+  components::ReservedArray<components::Moments> moments_;
+  std::vector<std::int64_t> order_;
+};
+
+}  // namespace patternd::cuda

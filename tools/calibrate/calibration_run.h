@@ -8,7 +8,7 @@
 #include "calibration/homography.h"
 #include "tools/calibrate/board.h"
 #include "tools/calibrate/checks.h"
-#include "tools/calibrate/plane_output.h"
+#include "calibration/plane_output.h"
 
 namespace patternd::calibrate {
 

@@ -6,6 +6,8 @@
 
 #include <opencv2/aruco/charuco.hpp>
 
+#include "tools/calibrate/checks.h"
+
 namespace patternd::calibrate {
 namespace {
 
@@ -58,11 +60,14 @@ Result<BoardView> find_charuco(const cv::Mat& picture, const Board& board,
   BoardView view{name, {}, {}};
   for (int i = 0; i < static_cast<int>(ids.total()); ++i) {
     const cv::Point3f& place = (*made)->chessboardCorners[static_cast<std::size_t>(ids.at<int>(i))];
-    // This release counts y upwards from the board's lower edge.
-    view.board_mm.push_back({static_cast<double>(place.x),
-                             board.rows * board.square_mm - static_cast<double>(place.y)});
+    view.board_mm.push_back({static_cast<double>(place.x), static_cast<double>(place.y)});
     const cv::Point2f corner = corners.at<cv::Point2f>(i);
     view.image_px.push_back({static_cast<double>(corner.x), static_cast<double>(corner.y)});
+  }
+  // Some releases of OpenCV count y upwards. (A picture that is mirrored shows no marker that can
+  // be read, so nothing else looks like this.)
+  if (is_mirrored(view)) {
+    for (Point2& mm : view.board_mm) mm.y = board.rows * board.square_mm - mm.y;
   }
   return view;
 }

@@ -12,6 +12,7 @@
 
 #include "calibration/camera_model.h"
 #include "pipeline/thread_pool.h"
+#include "tools/patternctl/command_synth_board.h"
 #include "tools/synth/plane_camera.h"
 #include "tools/synth/random_scene.h"
 #include "tools/synth/sample_photos.h"
@@ -238,6 +239,7 @@ void add_synth(CLI::App& program, Context& context) {
   synth->require_subcommand(1);
   add_synth_scene(*synth, context);
   add_synth_recording(*synth, context);
+  add_synth_board(*synth, context);
 }
 
 }  // namespace patternd::tools

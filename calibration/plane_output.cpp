@@ -1,11 +1,11 @@
-#include "tools/calibrate/plane_output.h"
+#include "calibration/plane_output.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "calibration/camera_map.h"
 
-namespace patternd::calibrate {
+namespace patternd {
 namespace {
 
 constexpr double kMostSide = 4096;
@@ -130,4 +130,4 @@ Result<CameraModel> with_plane(const CameraModel& lens, const Matrix3& homograph
   return model;
 }
 
-}  // namespace patternd::calibrate
+}  // namespace patternd

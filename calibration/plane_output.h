@@ -8,7 +8,7 @@
 #include "calibration/matrix3.h"
 #include "pipeline/result.h"
 
-namespace patternd::calibrate {
+namespace patternd {
 
 // What the user fixes; the rest is chosen.
 struct PlaneWishes {
@@ -27,4 +27,4 @@ struct PlaneWishes {
                                              const std::vector<Point2>& points_mm,
                                              const PlaneWishes& wishes);
 
-}  // namespace patternd::calibrate
+}  // namespace patternd

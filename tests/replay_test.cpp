@@ -92,13 +92,23 @@ std::vector<std::uint8_t> bytes_of(const Image& image) {
   return bytes;
 }
 
-void record(const std::string& folder, int count, PixelFormat format = PixelFormat::kGray8) {
-  auto writer = RecordingWriter::create(folder, RecordingFormat::kPgm);
+void record(const std::string& folder, int count, PixelFormat format = PixelFormat::kGray8,
+            RecordingFormat kind = RecordingFormat::kPgm) {
+  auto writer = RecordingWriter::create(folder, kind);
   ASSERT_TRUE(writer);
   for (int i = 0; i < count; ++i) {
     const FrameStamp stamp{10 + 2 * static_cast<std::uint64_t>(i), 1000 + 100 * i, 5000 + 1000 * i};
     ASSERT_TRUE(writer->write(numbered(i, 7, 5, format).view(), stamp));
   }
+  ASSERT_TRUE(writer->finish());
+}
+
+// Whether this build and machine can write lossless videos; else why not.
+std::string no_video_because() {
+  const test::TemporaryFolder folder;
+  auto writer = RecordingWriter::create(folder.path(), RecordingFormat::kVideo);
+  const auto written = writer->write(numbered(0).view(), {1, 1, 1});
+  return written ? "" : written.error().message;
 }
 
 TEST(Replay, PlaysAFolderOfPicturesInNameOrderWithStampsFromItsRate) {
@@ -367,7 +377,7 @@ TEST(Replay, LosesNoFrameToASlowConsumerOnAnotherThread) {
   EXPECT_EQ(expected, 90U);
 }
 
-TEST(Replay, PlaysAVideoFileTheSameEachTime) {
+TEST(ReplayOfVideo, IsTheSameEachTime) {
   const std::string video = test::opencv_sample("vtest.avi");
   if (video.empty()) GTEST_SKIP() << "opencv-doc is not installed";
   const Played first = play(replay_of(video), 60);
@@ -381,7 +391,52 @@ TEST(Replay, PlaysAVideoFileTheSameEachTime) {
   EXPECT_FALSE(first.pixels[0] == first.pixels[59]);
 }
 
-TEST(Replay, SaysThatAFileIsNoVideo) {
+TEST(ReplayOfVideo, GivesLosslessVideosBackBitForBit) {
+  if (const std::string why = no_video_because(); !why.empty()) GTEST_SKIP() << why;
+  for (const PixelFormat format : {PixelFormat::kGray8, PixelFormat::kGray16}) {
+    const test::TemporaryFolder folder;
+    record(folder.path(), 40, format, RecordingFormat::kVideo);
+    CameraConfig config = replay_of(folder.path());
+    config.loop = true;
+    const Played played = play(config, 100);
+    ASSERT_EQ(played.infos.size(), 100U) << played.end.message;
+    EXPECT_EQ(luma_format(played.format.format), format);
+    for (std::size_t n = 0; n < played.infos.size(); ++n) {
+      ASSERT_EQ(played.pixels[n], bytes_of(numbered(static_cast<int>(n % 40), 7, 5, format))) << n;
+      ASSERT_EQ(played.infos[n].captured_mono_ns, 1000 + 100 * static_cast<std::int64_t>(n));
+    }
+  }
+}
+
+TEST(ReplayOfVideo, PlaysWhatAKilledRecorderLeft) {
+  if (const std::string why = no_video_because(); !why.empty()) GTEST_SKIP() << why;
+  const test::TemporaryFolder folder;
+  record(folder.path(), 200, PixelFormat::kGray16, RecordingFormat::kVideo);
+  const std::string video = folder.file(kVideoName);
+  std::filesystem::resize_file(video, std::filesystem::file_size(video) * 2 / 3);
+  const Played played = play(replay_of(folder.path()));
+  EXPECT_EQ(played.end.code, ErrorCode::kEndOfStream) << played.end.message;
+  EXPECT_GT(played.infos.size(), 20U);
+  EXPECT_LT(played.infos.size(), 200U);
+  for (std::size_t n = 0; n < played.infos.size(); ++n) {
+    ASSERT_EQ(played.pixels[n],
+              bytes_of(numbered(static_cast<int>(n), 7, 5, PixelFormat::kGray16)));
+  }
+}
+
+TEST(ReplayOfVideo, SaysThatItCannotBeWritten) {
+  if (const std::string why = no_video_because(); !why.empty()) GTEST_SKIP() << why;
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("recording");
+  auto writer = RecordingWriter::create(path, RecordingFormat::kVideo);
+  ASSERT_TRUE(writer);
+  std::filesystem::remove_all(path);
+  const auto written = writer->write(numbered(0).view(), {1, 100, 0});
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().message, HasSubstr(path + "/frames.mkv: "));
+}
+
+TEST(ReplayOfVideo, SaysThatAFileIsNoVideo) {
   const test::TemporaryFolder folder;
   ASSERT_TRUE(write_file(folder.file("film.avi"), "nothing of the kind"));
   const Played played = play(replay_of(folder.file("film.avi")));

@@ -50,39 +50,6 @@ std::string caps_text(const GstreamerOptions& options) {
   return text;
 }
 
-// Makes GStreamer ready, once in the life of the process.
-Result<void> initialise() {
-  static const std::string fault = [] {
-    GError* error = nullptr;
-    if (gst_init_check(nullptr, nullptr, &error)) return std::string();
-    std::string text = error != nullptr ? error->message : "unknown reason";
-    g_clear_error(&error);
-    return text;
-  }();
-  if (!fault.empty()) return fail(ErrorCode::kDevice, "GStreamer cannot be started: " + fault);
-  return {};
-}
-
-// Frees its string by g_free.
-std::string take_text(gchar* text) {
-  std::string copy = text != nullptr ? text : "";
-  g_free(text);
-  return copy;
-}
-
-// The last line of an error's details, which says why: ": streaming stopped, reason …"; not where
-// it says only where in GStreamer's source the error arose.
-std::string last_line(const std::string& details) {
-  const std::string line = details.substr(details.rfind('\n') + 1);
-  const bool place = line.empty() || line.find("): /Gst") != std::string::npos;
-  std::string text = place ? "" : ": " + line;
-  if (line.find("not-negotiated") != std::string::npos)
-    text +=
-        "; what the pipeline gives is not what is asked for: put videoconvert, or videoscale, "
-        "at its end";
-  return text;
-}
-
 }  // namespace
 
 struct GstreamerFrames::Shared {
@@ -130,15 +97,8 @@ struct GstreamerFrames::Shared {
   // Called by whichever thread posts a message; nothing stays on the bus.
   static GstBusSyncReply on_message(GstBus*, GstMessage* message, gpointer data) {
     if (GST_MESSAGE_TYPE(message) == GST_MESSAGE_ERROR) {
-      GError* error = nullptr;
-      gchar* details = nullptr;
-      gst_message_parse_error(message, &error, &details);
-      const std::string element = take_text(gst_object_get_name(GST_MESSAGE_SRC(message)));
-      std::string text = error != nullptr ? error->message : "unknown error";
-      text += last_line(take_text(details));
-      g_clear_error(&error);
       Shared& shared = from(data);
-      shared.end_with(ErrorCode::kDevice, shared.name + ": " + element + ": " + text);
+      shared.end_with(ErrorCode::kDevice, shared.name + ": " + bus_error_text(message));
     }
     gst_message_unref(message);
     return GST_BUS_DROP;
@@ -155,7 +115,7 @@ GstreamerFrames::GstreamerFrames(GstElementPtr pipeline, GstreamerOptions option
 
 Result<std::unique_ptr<GstreamerFrames>> GstreamerFrames::create(const std::string& description,
                                                                  const GstreamerOptions& options) {
-  if (auto ready = initialise(); !ready) return tl::make_unexpected(ready.error());
+  if (auto ready = initialise_gstreamer(); !ready) return tl::make_unexpected(ready.error());
   const std::string whole = description + " ! appsink name=" + kSinkName;
   GError* error = nullptr;
   GstElementPtr pipeline(

@@ -13,15 +13,9 @@
 
 #include "pipeline/result.h"
 #include "pipeline/source.h"
+#include "pipeline/sources/gstreamer_support.h"
 
 namespace patternd {
-
-struct GstUnref {
-  void operator()(GstElement* element) const { gst_object_unref(element); }
-  void operator()(GstSample* sample) const { gst_sample_unref(sample); }
-};
-using GstElementPtr = std::unique_ptr<GstElement, GstUnref>;
-using GstSamplePtr = std::unique_ptr<GstSample, GstUnref>;
 
 struct GstreamerOptions {
   std::string name;    // stands in messages

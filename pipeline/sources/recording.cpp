@@ -64,6 +64,8 @@ RecordingWriter::RecordingWriter(RecordingWriter&& other) noexcept
     : folder_(std::move(other.folder_)),
       format_(other.format_),
       index_descriptor_(std::exchange(other.index_descriptor_, -1)),
+      video_(std::move(other.video_)),
+      first_ns_(other.first_ns_),
       count_(other.count_),
       width_(other.width_),
       height_(other.height_),
@@ -76,6 +78,8 @@ RecordingWriter& RecordingWriter::operator=(RecordingWriter&& other) noexcept {
     folder_ = std::move(other.folder_);
     format_ = other.format_;
     index_descriptor_ = std::exchange(other.index_descriptor_, -1);
+    video_ = std::move(other.video_);
+    first_ns_ = other.first_ns_;
     count_ = other.count_;
     width_ = other.width_;
     height_ = other.height_;
@@ -112,12 +116,26 @@ Result<void> RecordingWriter::check(const ImageView& luma, const FrameStamp& sta
   return {};
 }
 
-Result<void> RecordingWriter::write(const ImageView& luma, const FrameStamp& stamp) {
-  if (auto ok = check(luma, stamp); !ok) return ok;
+// Writes one frame, as a picture of its own or into the video.
+Result<void> RecordingWriter::write_frame(const ImageView& luma, const FrameStamp& stamp) {
+  if (format_ == RecordingFormat::kVideo) {
+    if (video_ == nullptr) {
+      auto video = VideoWriter::create(folder_ + "/" + kVideoName, luma);
+      if (!video) return tl::make_unexpected(video.error());
+      video_ = std::move(*video);
+      first_ns_ = stamp.captured_mono_ns;
+    }
+    return video_->write(luma, stamp.captured_mono_ns - first_ns_);
+  }
   std::array<char, 32> name{};
   std::snprintf(name.data(), name.size(), "/%08llu.%s", static_cast<unsigned long long>(count_),
                 format_ == RecordingFormat::kPng ? "png" : "pgm");
-  if (auto written = write_image(folder_ + name.data(), luma); !written) return written;
+  return write_image(folder_ + name.data(), luma);
+}
+
+Result<void> RecordingWriter::write(const ImageView& luma, const FrameStamp& stamp) {
+  if (auto ok = check(luma, stamp); !ok) return ok;
+  if (auto written = write_frame(luma, stamp); !written) return written;
   if (!write_all(index_descriptor_, recording_index_line(stamp))) {
     return fail(ErrorCode::kIo, folder_ + "/" + kIndexName + ": frame " + std::to_string(count_) +
                                     " cannot be entered: " + std::strerror(errno));
@@ -132,6 +150,10 @@ Result<void> RecordingWriter::write(const ImageView& luma, const FrameStamp& sta
 }
 
 Result<void> RecordingWriter::finish() {
+  if (video_ != nullptr) {
+    const auto finished = std::exchange(video_, nullptr)->finish();
+    if (!finished) return finished;
+  }
   if (::syncfs(index_descriptor_) != 0)
     return fail(ErrorCode::kIo, folder_ + "/" + kIndexName + ": " + std::strerror(errno));
   return {};

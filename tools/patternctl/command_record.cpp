@@ -22,6 +22,7 @@ struct RecordArguments {
   std::string configuration;
   std::string service;
   bool png = false;
+  bool video = false;
 };
 
 void stop_on_signals() {
@@ -88,7 +89,8 @@ void record(const RecordArguments& a, Context& context) {
 void add_record(CLI::App& program, Context& context) {
   auto arguments = std::make_shared<RecordArguments>();
   CLI::App* command = program.add_subcommand(
-      "record", "Writes a recording: numbered pictures and index.jsonl, to be replayed");
+      "record",
+      "Writes a recording: numbered pictures (or a video) and index.jsonl, to be replayed");
   CLI::Option* seconds =
       command->add_option("--seconds", arguments->options.seconds, "Ends after so many seconds")
           ->check(CLI::PositiveNumber);
@@ -97,7 +99,9 @@ void add_record(CLI::App& program, Context& context) {
                    "Ends after so many frames (without either: on SIGINT or SIGTERM)")
       ->check(CLI::PositiveNumber)
       ->excludes(seconds);
-  command->add_flag("--png", arguments->png, "PNG pictures, smaller and slower than PGM");
+  CLI::Option* png =
+      command->add_flag("--png", arguments->png, "PNG pictures, smaller and slower than PGM");
+  command->add_flag("--video", arguments->video, "One lossless video (FFV1)")->excludes(png);
   auto* from = command->add_option_group("Source", "Where frames come from; one of");
   from->add_option("--config", arguments->configuration,
                    "The camera of this configuration of the service");
@@ -107,6 +111,7 @@ void add_record(CLI::App& program, Context& context) {
       ->required();
   command->callback([arguments, &context] {
     if (arguments->png) arguments->options.format = RecordingFormat::kPng;
+    if (arguments->video) arguments->options.format = RecordingFormat::kVideo;
     record(*arguments, context);
   });
 }

@@ -213,7 +213,7 @@ Result<void> ComponentsStage::collect(const Stream& stream, std::vector<Blob>& b
   if (count > kFetched)
     if (auto ok = fetch_rest(stream, count); !ok) return ok;
   sum_up(count);
-  const components::Sums sums = {geometry_.data(), intensity_.data(), moments_.data(), region_};
+  const components::Sums sums = sums_of_all();
   std::int64_t kept = static_cast<std::int64_t>(count);
   if (components::has_filters(params_)) {
     kept = 0;
@@ -229,6 +229,14 @@ Result<void> ComponentsStage::collect(const Stream& stream, std::vector<Blob>& b
   total = static_cast<std::uint64_t>(kept);
   components::select_largest(sums, kept, params_, order_, blobs);
   return {};
+}
+
+components::Sums ComponentsStage::sums_of_all() const {
+  return {geometry_.data(), intensity_.data(), moments_.data(), region_};
+}
+
+Blob ComponentsStage::blob(std::int64_t label) const {
+  return components::blob_of(sums_of_all(), label);
 }
 
 }  // namespace patternd::cuda

@@ -45,6 +45,8 @@ class ComponentsStage {
   // kFetched, copies the rest and waits. kExhausted where the cap was passed.
   [[nodiscard]] Result<void> collect(const Stream& stream, std::vector<Blob>& blobs,
                                      std::uint64_t& total);
+  // One of the components last collected, by its label; not with filters, which renumber.
+  [[nodiscard]] Blob blob(std::int64_t label) const;
   // The labels of the last picture (kLabel32), in device memory.
   [[nodiscard]] const DeviceView& labels() const { return labels_.view(); }
 
@@ -55,6 +57,7 @@ class ComponentsStage {
   [[nodiscard]] Result<void> allocate(const ComponentsOptions& options);
   [[nodiscard]] Result<void> fetch_rest(const Stream& stream, std::size_t count);
   void sum_up(std::size_t count);
+  [[nodiscard]] components::Sums sums_of_all() const;
 
   enum Step : std::size_t { kTiles, kSeams, kCount, kNumber, kMerge, kWrite, kSteps };
 

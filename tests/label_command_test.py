@@ -176,6 +176,8 @@ class Label(unittest.TestCase):
                      "--threshold", "1", "small.pgm", "out.tif")
         self.refused(2, "--connectivity", "--threshold", "1", "--connectivity", "6", "small.pgm")
         self.refused(2, "the radius must be a whole number", "--adaptive", "1.5,0", "small.pgm")
+        self.refused(2, "--method texture runs on the GPU",
+                     "--threshold", "1", "--method", "texture", "--backend", "cpu", "small.pgm")
         self.refused(2, "similarity is -1", "--similarity", "-1", "small.pgm")
 
 

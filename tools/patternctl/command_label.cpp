@@ -11,7 +11,9 @@
 
 #include "daemon/result_line.h"
 #include "pipeline/components.h"
+#include "pipeline/components_selection.h"
 #include "pipeline/image_file.h"
+#include "tools/patternctl/label_cuda.h"
 #include "tools/patternctl/label_files.h"
 #include "tools/patternctl/number_list.h"
 
@@ -36,12 +38,6 @@ struct LabelArguments {
   CLI::Option* by_similarity = nullptr;
 };
 
-// What a picture came to.
-struct Labelled {
-  Image labels;
-  std::vector<Blob> blobs;  // blobs[i] has label i + 1
-};
-
 Result<BlobParams> params_of(const LabelArguments& a) {
   BlobParams params = a.params;
   using Mode = BlobParams::Mode;
@@ -63,58 +59,87 @@ Result<BlobParams> params_of(const LabelArguments& a) {
   return params;
 }
 
-// Leaves the `most` largest components (equal ones: the first) and numbers them anew.
-void keep_largest(Labelled& labelled, std::size_t most) {
-  if (labelled.blobs.size() <= most) return;
-  std::vector<Blob> order = labelled.blobs;
-  const auto larger = [](const Blob& a, const Blob& b) {
-    return a.area_px > b.area_px || (a.area_px == b.area_px && a.id < b.id);
-  };
-  std::sort(order.begin(), order.end(), larger);
-  order.resize(most);
-  std::sort(order.begin(), order.end(), [](const Blob& a, const Blob& b) { return a.id < b.id; });
+// Leaves out the components that `keep` does not name (one flag a blob), and numbers the others
+// anew.
+void keep_some(Labelled& labelled, const std::vector<bool>& keep) {
   std::vector<std::int32_t> renumbered(labelled.blobs.size() + 1, 0);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    renumbered[static_cast<std::size_t>(order[i].id)] = static_cast<std::int32_t>(i) + 1;
-    order[i].id = static_cast<std::int64_t>(i) + 1;
+  std::vector<Blob> kept;
+  for (std::size_t i = 0; i < keep.size(); ++i) {
+    if (!keep[i]) continue;
+    kept.push_back(labelled.blobs[i]);
+    kept.back().id = static_cast<std::int64_t>(kept.size());
+    renumbered[i + 1] = static_cast<std::int32_t>(kept.size());
   }
   for (int y = 0; y < labelled.labels.height(); ++y) {
     auto* row = labelled.labels.row<std::int32_t>(y);
     std::transform(row, row + labelled.labels.width(), row,
                    [&](std::int32_t label) { return renumbered[static_cast<std::size_t>(label)]; });
   }
-  labelled.blobs = std::move(order);
+  labelled.blobs = std::move(kept);
 }
 
-Result<Labelled> label_picture(const LabelArguments& a) {
-  auto params = params_of(a);
-  if (!params) return tl::make_unexpected(params.error());
-  if (a.backend == "cuda") {
-    return fail(ErrorCode::kUnsupported,
-                "--backend cuda: components are labelled on the CPU by this program; leave "
-                "--backend out, or give auto or cpu");
-  }
-  const bool similarity = params->mode == BlobParams::Mode::kSimilarity;
-  auto image = read_image(a.input, similarity ? ReadAs::kAsIs : ReadAs::kGray);
-  if (!image) return tl::make_unexpected(image.error());
+// The `most` largest, of equal ones the first.
+void keep_largest(Labelled& labelled, std::size_t most) {
+  if (labelled.blobs.size() <= most) return;
+  std::vector<std::size_t> order(labelled.blobs.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return labelled.blobs[a].area_px > labelled.blobs[b].area_px;
+  });
+  std::vector<bool> keep(order.size(), false);
+  for (std::size_t i = 0; i < most; ++i) keep[order[i]] = true;
+  keep_some(labelled, keep);
+}
+
+Result<Labelled> label_on_cpu(const ImageView& image, const BlobParams& params,
+                              const LabelArguments& a) {
   ThreadPool pool(a.threads);
   LabelOptions options;
   options.method = a.method == "propagation" ? LabelMethod::kPropagation : LabelMethod::kRuns;
   options.labels = true;
   options.pool = &pool;
   auto labeller =
-      ComponentLabeller::create(image->width(), image->height(), image->format(), *params, options);
+      ComponentLabeller::create(image.width, image.height, image.format, params, options);
   if (!labeller) return tl::make_unexpected(labeller.error());
-  auto labels = Image::create(image->width(), image->height(), PixelFormat::kLabel32);
+  auto labels = Image::create(image.width, image.height, PixelFormat::kLabel32);
   if (!labels) return tl::make_unexpected(labels.error());
-  if (auto ok = labeller->process(image->view(), labels->view()); !ok)
+  if (auto ok = labeller->process(image, labels->view()); !ok)
     return tl::make_unexpected(ok.error());
   Labelled labelled;
   labelled.labels = std::move(*labels);
   labelled.blobs.reserve(static_cast<std::size_t>(labeller->count()));
   for (std::int64_t label = 1; label <= labeller->count(); ++label)
     labelled.blobs.push_back(labeller->blob(label));
-  if (a.largest > 0) keep_largest(labelled, static_cast<std::size_t>(a.largest));
+  return labelled;
+}
+
+Result<Labelled> label_filtered_on_cuda(const ImageView& image, const BlobParams& params,
+                                        const std::string& method) {
+  auto labelled = label_on_cuda(image, params, method);
+  if (!labelled || !components::has_filters(params)) return labelled;
+  std::vector<bool> keep;
+  for (const Blob& blob : labelled->blobs) keep.push_back(components::passes(blob, params));
+  keep_some(*labelled, keep);
+  return labelled;
+}
+
+Result<Labelled> label_picture(const LabelArguments& a) {
+  auto params = params_of(a);
+  if (!params) return tl::make_unexpected(params.error());
+  const bool cuda_alone = a.method == "equivalence" || a.method == "texture";
+  if (cuda_alone && a.backend == "cpu") {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "--method " + a.method + " runs on the GPU; the CPU's methods are runs and propagation");
+  }
+  const bool similarity = params->mode == BlobParams::Mode::kSimilarity;
+  auto image = read_image(a.input, similarity ? ReadAs::kAsIs : ReadAs::kGray);
+  if (!image) return tl::make_unexpected(image.error());
+  // One picture is labelled sooner than a GPU is woken.
+  const bool on_cuda = a.backend == "cuda" || cuda_alone;
+  auto labelled = on_cuda ? label_filtered_on_cuda(image->view(), *params, a.method)
+                          : label_on_cpu(image->view(), *params, a);
+  if (labelled && a.largest > 0) keep_largest(*labelled, static_cast<std::size_t>(a.largest));
   return labelled;
 }
 
@@ -232,10 +257,15 @@ void add_label(CLI::App& program, Context& context) {
       program.add_subcommand("label", "Labels the connected components of a picture");
   add_foreground_options(command, a);
   add_filter_options(command, a);
-  command->add_option("--method", a.method, "runs: the service's own; propagation: for measuring")
-      ->check(CLI::IsMember({"runs", "propagation"}))
+  command
+      ->add_option("--method", a.method,
+                   "runs: the service's own; for measuring: propagation, and on a GPU equivalence "
+                   "and texture")
+      ->check(CLI::IsMember({"runs", "propagation", "equivalence", "texture"}))
       ->capture_default_str();
-  command->add_option("--backend", a.backend, "Where to label")
+  command
+      ->add_option("--backend", a.backend,
+                   "Where to label; auto: the CPU, unless the method needs a GPU")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
   command->add_option("--threads", a.threads, "0: as many as there are")

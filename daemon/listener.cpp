@@ -3,8 +3,9 @@
 #include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <optional>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -84,6 +85,34 @@ Result<void> remove_stale_socket(const Address& address, const SocketAddress& wh
   return {};
 }
 
+std::optional<Address> bound_address_of(int socket_fd) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (getsockname(socket_fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0)
+    return std::nullopt;
+  Address address;
+  char host[INET6_ADDRSTRLEN] = "";
+  if (storage.ss_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, &storage, sizeof v4);
+    address.port = ntohs(v4.sin_port);
+    address.host = inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host);
+  } else if (storage.ss_family == AF_INET6) {
+    sockaddr_in6 v6{};
+    std::memcpy(&v6, &storage, sizeof v6);
+    address.port = ntohs(v6.sin6_port);
+    address.host = inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
+  } else if (storage.ss_family == AF_UNIX) {
+    sockaddr_un local{};
+    std::memcpy(&local, &storage, sizeof local);
+    address.kind = Address::Kind::kUnix;
+    address.path.assign(local.sun_path, strnlen(local.sun_path, sizeof local.sun_path));
+  } else {
+    return std::nullopt;
+  }
+  return address;
+}
+
 }  // namespace
 
 Result<Listener> Listener::open(const Address& address) {
@@ -118,6 +147,7 @@ Listener& Listener::operator=(Listener&& other) noexcept {
     remove_file();
     address_ = std::move(other.address_);
     socket_ = std::move(other.socket_);
+    owns_file_ = other.owns_file_;
   }
   return *this;
 }
@@ -125,25 +155,32 @@ Listener& Listener::operator=(Listener&& other) noexcept {
 Listener::~Listener() { remove_file(); }
 
 void Listener::remove_file() {
-  if (socket_.valid() && address_.kind == Address::Kind::kUnix) unlink(address_.path.c_str());
+  if (owns_file_ && socket_.valid() && address_.kind == Address::Kind::kUnix)
+    unlink(address_.path.c_str());
+}
+
+Result<Listener> Listener::adopt(FileDescriptor socket) {
+  int listening = 0;
+  socklen_t size = sizeof listening;
+  const bool good = getsockopt(socket.get(), SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 &&
+                    listening != 0 && fcntl(socket.get(), F_SETFD, FD_CLOEXEC) == 0 &&
+                    fcntl(socket.get(), F_SETFL, O_NONBLOCK) == 0;
+  const auto address = good ? bound_address_of(socket.get()) : std::nullopt;
+  if (!address) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "file descriptor " + std::to_string(socket.get()) +
+            " was handed over by systemd, but is no stream socket that listens; patternd.socket "
+            "must have ListenStream alone");
+  }
+  Listener listener(*address, std::move(socket));
+  listener.owns_file_ = false;
+  return listener;
 }
 
 Address Listener::bound_address() const {
-  Address bound = address_;
-  if (bound.kind == Address::Kind::kUnix || bound.port != 0) return bound;
-  sockaddr_storage storage{};
-  socklen_t size = sizeof storage;
-  if (getsockname(fd(), reinterpret_cast<sockaddr*>(&storage), &size) != 0) return bound;
-  if (storage.ss_family == AF_INET) {
-    sockaddr_in v4{};
-    std::memcpy(&v4, &storage, sizeof v4);
-    bound.port = ntohs(v4.sin_port);
-  } else {
-    sockaddr_in6 v6{};
-    std::memcpy(&v6, &storage, sizeof v6);
-    bound.port = ntohs(v6.sin6_port);
-  }
-  return bound;
+  const auto bound = address_.port == 0 ? bound_address_of(fd()) : std::nullopt;
+  return bound.value_or(address_);
 }
 
 }  // namespace patternd

@@ -15,6 +15,9 @@ class Listener {
   // at its place is removed, one that is served or is no socket is an error. Errors name the
   // address and the cure.
   [[nodiscard]] static Result<Listener> open(const Address& address);
+  // Takes over a socket that somebody else (systemd) bound and listens on; its file, where it has
+  // one, stays theirs. kInvalidArgument where it is no such socket.
+  [[nodiscard]] static Result<Listener> adopt(FileDescriptor socket);
   Listener(Listener&& other) noexcept = default;
   Listener& operator=(Listener&& other) noexcept;
   ~Listener();
@@ -31,6 +34,7 @@ class Listener {
 
   Address address_;
   FileDescriptor socket_;
+  bool owns_file_ = true;
 };
 
 }  // namespace patternd

@@ -181,15 +181,30 @@ class Life {
   std::int64_t told_ns_ = 0;
 };
 
+Result<std::vector<Listener>> adopt_inherited() {
+  std::vector<Listener> listeners;
+  for (FileDescriptor& socket : take_inherited_sockets()) {
+    auto listener = Listener::adopt(std::move(socket));
+    if (!listener) return tl::make_unexpected(listener.error());
+    listeners.push_back(std::move(*listener));
+  }
+  return listeners;
+}
+
 int serve(const CommandLine& line, Configuration configuration) {
   set_up_log(configuration.log_level);
   raise_file_limit();
   const FileDescriptor signals = catch_signals();
+  auto inherited = adopt_inherited();
+  if (!inherited) {
+    report(inherited.error().message);
+    return exit_code_of(inherited.error());
+  }
   auto service = Service::create(line.options, std::move(configuration),
-                                 {make_source, make_configured_processor});
+                                 {make_source, make_configured_processor}, std::move(*inherited));
   if (!service) {
     report(service.error().message);
-    return kExitFailed;
+    return exit_code_of(service.error());
   }
   if (const auto opened = (*service)->open(); !opened) {
     report(opened.error().message);

@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <utility>
 
@@ -43,6 +44,17 @@ void tune(int socket_fd, bool is_tcp) {
   setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
+// As many as the limit on open files leaves room for.
+std::size_t most_clients() {
+  constexpr std::size_t kFewest = 8;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return Publisher::kMaxClients;
+  const auto files = static_cast<std::size_t>(std::min<rlim_t>(limit.rlim_cur, 1U << 20));
+  const std::size_t room =
+      files > Publisher::kReservedFiles ? files - Publisher::kReservedFiles : 0;
+  return std::clamp(room, kFewest, Publisher::kMaxClients);
+}
+
 }  // namespace
 
 Publisher::Publisher(std::vector<Listener> listeners, PublisherCallbacks callbacks,
@@ -55,6 +67,7 @@ Publisher::Publisher(std::vector<Listener> listeners, PublisherCallbacks callbac
       spare_(open_spare()),
       listeners_(std::move(listeners)),
       next_client_(kFirstClient),
+      most_clients_(most_clients()),
       ring_(kRingBytes, kRingLines),
       refused_limit_(10'000 * kMs) {
   for (std::size_t i = 0; i < slots; ++i) {
@@ -302,8 +315,12 @@ void Publisher::accept_clients(const Listener& listener) {
 void Publisher::refuse_one(const Listener& listener) {
   if (make_room_for_client()) return;  // the next round accepts
   spare_.reset();
-  const FileDescriptor refused(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (refused.valid()) {
+  bool hung_up = false;
+  {
+    const FileDescriptor refused(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC));
+    hung_up = refused.valid();
+  }
+  if (hung_up) {
     ++refused_;
   } else {
     listening_ = false;  // not even that: look again in the next round
@@ -334,11 +351,13 @@ bool Publisher::make_room_for_client() {
 
 void Publisher::add_client(FileDescriptor socket, bool is_tcp) {
   tune(socket.get(), is_tcp);
-  const bool room = clients_.size() < kMaxClients || make_room_for_client();
+  const bool room = clients_.size() < most_clients_ || make_room_for_client();
   if (!room) {
     ++refused_;
-    warn_refused("too many clients");
-    const std::string line = error_line("", "patternd serves " + std::to_string(kMaxClients) +
+    warn_refused(most_clients_ < kMaxClients
+                     ? "the limit on open files leaves room for no more; raise LimitNOFILE"
+                     : "too many clients; close some");
+    const std::string line = error_line("", "patternd serves " + std::to_string(most_clients_) +
                                                 " clients at most; close some and connect again");
     (void)send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     return;

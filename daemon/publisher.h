@@ -57,6 +57,8 @@ class Publisher {
   static constexpr std::size_t kRingBytes = std::size_t{8} << 20;
   static constexpr std::size_t kRingLines = 4096;
   static constexpr std::size_t kMaxClients = 512;
+  // File descriptors that clients leave for everything else (cameras and recordings open files).
+  static constexpr std::size_t kReservedFiles = 40;
 
   // `slots` results may be under way at once. `statistics` and `callbacks` outlive the publisher.
   Publisher(std::vector<Listener> listeners, PublisherCallbacks callbacks,
@@ -139,6 +141,7 @@ class Publisher {
   bool listening_ = false;
   std::unordered_map<std::uint64_t, std::unique_ptr<Client>> clients_;
   std::uint64_t next_client_;
+  const std::size_t most_clients_;
   ResultRing ring_;
   std::vector<MatchSpan> spans_;
   std::string greeting_;

@@ -1,5 +1,6 @@
 #include "daemon/service.h"
 
+#include <algorithm>
 #include <spdlog/spdlog.h>
 #include <utility>
 
@@ -31,6 +32,28 @@ bool may_come(const Error& error) {
   return false;
 }
 
+Result<std::vector<Listener>> open_listeners(const std::vector<Address>& addresses,
+                                             std::vector<Listener> inherited) {
+  std::vector<Listener> listeners;
+  for (const Address& address : addresses) {
+    const auto has_it = [&address](const Listener& each) { return each.address() == address; };
+    const auto found = std::find_if(inherited.begin(), inherited.end(), has_it);
+    if (found != inherited.end()) {
+      listeners.push_back(std::move(*found));
+      inherited.erase(found);
+      continue;
+    }
+    auto listener = Listener::open(address);
+    if (!listener) return tl::make_unexpected(listener.error());
+    listeners.push_back(std::move(*listener));
+  }
+  if (inherited.empty()) return listeners;
+  return fail(ErrorCode::kInvalidArgument,
+              shown(inherited.front().address()) +
+                  ": systemd listens there for patternd, but publish does not name it; make "
+                  "ListenStream in patternd.socket and the address under publish the same");
+}
+
 }  // namespace
 
 Service::Service(ServiceOptions options, Configuration configuration, ServiceParts parts)
@@ -41,13 +64,11 @@ Service::Service(ServiceOptions options, Configuration configuration, ServicePar
       queue_(kQueuedFrames) {}
 
 Result<std::unique_ptr<Service>> Service::create(ServiceOptions options,
-                                                 Configuration configuration, ServiceParts parts) {
-  std::vector<Listener> listeners;
-  for (const Address& address : configuration.listen) {
-    auto listener = Listener::open(address);
-    if (!listener) return tl::make_unexpected(listener.error());
-    listeners.push_back(std::move(*listener));
-  }
+                                                 Configuration configuration, ServiceParts parts,
+                                                 std::vector<Listener> inherited) {
+  auto opened_listeners = open_listeners(configuration.listen, std::move(inherited));
+  if (!opened_listeners) return tl::make_unexpected(opened_listeners.error());
+  std::vector<Listener> listeners = std::move(*opened_listeners);
   std::shared_ptr<LatencyLog> log;
   if (!configuration.latency_log.empty()) {
     auto opened = LatencyLog::open(configuration.latency_log);
@@ -66,11 +87,11 @@ Result<std::unique_ptr<Service>> Service::create(ServiceOptions options,
     self->bell_.ring();
   };
   service->latency_log_ = log;
-  service->publisher_ = std::make_unique<Publisher>(std::move(listeners), std::move(callbacks),
+  service->listeners_ = std::move(listeners);
+  service->publisher_ = std::make_unique<Publisher>(std::vector<Listener>(), std::move(callbacks),
                                                     service->statistics_, kResultSlots);
   service->publisher_->set_latency_log(log);
   service->publisher_->greet_with(greeting_for(*service->configuration_, nullptr));
-  service->publisher_->settle();
   service->compute_ = std::make_unique<Compute>(service->queue_, *service->publisher_,
                                                 [self] { self->bell_.ring(); });
   return service;
@@ -99,6 +120,13 @@ Result<std::shared_ptr<Capture>> Service::make_capture(const CameraConfig& camer
 }
 
 Result<void> Service::open() {
+  if (auto opened = open_camera(); !opened) return opened;
+  publisher_->change_listeners(std::move(listeners_), {});
+  publisher_->settle();
+  return {};
+}
+
+Result<void> Service::open_camera() {
   auto made = make_capture(configuration()->camera);
   if (!made) return tl::make_unexpected(made.error());
   const std::shared_ptr<Capture> opened = *made;

@@ -37,10 +37,11 @@ struct ServiceOptions {
 // start, then tick() whenever the bell rings and at least each 250 ms, then stop.
 class Service {
  public:
-  // Listens on every address. Nothing is captured yet.
-  [[nodiscard]] static Result<std::unique_ptr<Service>> create(ServiceOptions options,
-                                                               Configuration configuration,
-                                                               ServiceParts parts);
+  // Binds every address, with the socket of `inherited` where that has it. Clients that connect now
+  // wait until open() has found out what they are greeted with.
+  [[nodiscard]] static Result<std::unique_ptr<Service>> create(
+      ServiceOptions options, Configuration configuration, ServiceParts parts,
+      std::vector<Listener> inherited = {});
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -100,6 +101,7 @@ class Service {
   [[nodiscard]] std::shared_ptr<const Configuration> configuration() const;
   [[nodiscard]] std::shared_ptr<Capture> capture() const;
   [[nodiscard]] Result<std::shared_ptr<Capture>> make_capture(const CameraConfig& camera);
+  [[nodiscard]] Result<void> open_camera();
   [[nodiscard]] Result<void> camera_opened(const SourceFormat& format);
   void camera_changed(bool lost, const std::string& reason);
   void camera_ended(const std::optional<Error>& error);
@@ -139,6 +141,7 @@ class Service {
 
   FrameQueue queue_;
   SequenceCounter sequence_;
+  std::vector<Listener> listeners_;  // until open()
   std::unique_ptr<Publisher> publisher_;
   std::unique_ptr<Compute> compute_;
   std::vector<Pending> pending_;

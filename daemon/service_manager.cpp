@@ -1,5 +1,6 @@
 #include "daemon/service_manager.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdlib>
@@ -31,6 +32,19 @@ std::string one_line(std::string text) {
 }
 
 }  // namespace
+
+std::vector<FileDescriptor> take_inherited_sockets() {
+  constexpr int kFirst = 3;
+  constexpr std::int64_t kMost = 16;
+  std::vector<FileDescriptor> sockets;
+  const bool ours = number_from_environment("LISTEN_PID") == getpid();
+  const std::int64_t count = std::min(number_from_environment("LISTEN_FDS"), kMost);
+  for (int i = 0; ours && i < count; ++i) sockets.emplace_back(kFirst + i);
+  unsetenv("LISTEN_PID");
+  unsetenv("LISTEN_FDS");
+  unsetenv("LISTEN_FDNAMES");
+  return sockets;
+}
 
 ServiceManager::ServiceManager() {
   const char* address = std::getenv("NOTIFY_SOCKET");

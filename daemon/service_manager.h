@@ -4,10 +4,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "daemon/file_descriptor.h"
 
 namespace patternd {
+
+// The sockets that systemd listens on for us (sd_listen_fds(3)); the first call alone gets them.
+[[nodiscard]] std::vector<FileDescriptor> take_inherited_sockets();
 
 class ServiceManager {
  public:

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -299,6 +301,35 @@ TEST_F(PublisherTest, TurnsAwayWhoeverComesWhenItIsFull) {
     if (next(again)["type"] == "hello") break;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+}
+
+// Sockets made beforehand connect while no further descriptor can be had: the publisher hangs up on
+// them, counts them, and serves on.
+TEST_F(PublisherTest, HangsUpOnAndCountsClientsForWhichNoFileDescriptorIsLeft) {
+  start();
+  ServiceClient steady = connect_and_greet();
+  const Address address = publisher_->bound_addresses().at(0);
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  where.sin_port = htons(address.port);
+  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::vector<FileDescriptor> sockets;
+  for (int i = 0; i < 10; ++i) sockets.emplace_back(socket(AF_INET, SOCK_STREAM, 0));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = static_cast<rlim_t>(sockets.back().get()) + 1;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  for (const FileDescriptor& each : sockets) {
+    ASSERT_EQ(::connect(each.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where), 0);
+    char byte = 0;
+    EXPECT_LE(recv(each.get(), &byte, 1, 0), 0);
+  }
+  publish(1);
+  EXPECT_EQ(next(steady)["seq"], 1);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(publisher_->counters().refused, 10U);
+  connect_and_greet();
 }
 
 TEST_F(PublisherTest, LetsClientsReadTheLastResultsBeforeItCloses) {

@@ -334,7 +334,7 @@ TEST_F(ServiceTest, StopsCleanlyInEveryState) {
     ASSERT_TRUE(create(state == 1 ? 500 : 0));
     ServiceClient client = connect();
     run();
-    if (state >= 1) camera_->allow(1'000'000);
+    if (state >= 1) camera_->allow(1'000'000'000'000);
     if (state == 2) {
       EXPECT_EQ(next(client)["type"], "result");
       camera_->fail_with({ErrorCode::kDevice, "gone"});

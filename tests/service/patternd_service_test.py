@@ -1,0 +1,410 @@
+#!/usr/bin/env python3
+"""patternd as its users meet it: started, spoken to over its sockets, signalled, ended."""
+import json
+import os
+import pathlib
+import re
+import resource
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import unittest
+
+BIN = pathlib.Path(os.environ["PATTERND_BIN"])
+PATIENCE = 60
+STAGES = ["capture", "rectify", "pyramid", "search", "nms", "trace", "refine", "blobs", "publish", "total"]
+
+
+def ctl(*words):
+    return subprocess.run([BIN / "patternctl", *map(str, words)], capture_output=True, text=True, timeout=PATIENCE)
+
+
+class Patternd:
+    """A running service whose log is read as it comes."""
+
+    def __init__(self, *words, **options):
+        self.process = subprocess.Popen([BIN / "patternd", *map(str, words)], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, **options)
+        self.log = []
+        self.changed = threading.Condition()
+        self.reader = threading.Thread(target=self._read)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.process.stderr:
+            with self.changed:
+                self.log.append(line)
+                self.changed.notify_all()
+        with self.changed:
+            self.log.append(None)
+            self.changed.notify_all()
+
+    def wait_for(self, pattern):
+        """The first log line that matches, now or later."""
+        def found():
+            for line in self.log:
+                if line is None:
+                    raise AssertionError("patternd ended without " + pattern + ":\n" + self.text())
+                match = re.search(pattern, line)
+                if match:
+                    return match
+            return None
+        with self.changed:
+            result = self.changed.wait_for(found, PATIENCE)
+        if result is None:
+            raise AssertionError("no line " + pattern + " in:\n" + self.text())
+        return result
+
+    def text(self):
+        return "".join(line for line in self.log if line is not None)
+
+    def port(self):
+        return int(self.wait_for(r"listen=127\.0\.0\.1:(\d+)").group(1))
+
+    def end(self, signal_number=None):
+        if signal_number is not None:
+            self.process.send_signal(signal_number)
+        code = self.process.wait(PATIENCE)
+        self.reader.join()
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return code
+
+
+class Client:
+    def __init__(self, address):
+        family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_STREAM)
+        self.socket.settimeout(PATIENCE)
+        self.socket.connect(address if isinstance(address, str) else ("127.0.0.1", address))
+        self.lines = self.socket.makefile("rb")
+
+    def send(self, data):
+        self.socket.sendall(data if isinstance(data, bytes) else (json.dumps(data) + "\n").encode())
+
+    def next(self, kind=None):
+        """The next line, or the next of this type; None at the end."""
+        while True:
+            line = self.lines.readline()
+            if not line:
+                return None
+            value = json.loads(line.decode("utf-8"))
+            if kind in (None, value["type"]):
+                return value
+
+    def close(self):
+        self.lines.close()
+        self.socket.close()
+
+
+class Service(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = tempfile.TemporaryDirectory(prefix="patternd-service-")
+        made = ctl("synth", "recording", "--size", "320,240", "--pattern-size", "48,64", "--instances", 2, "--frames",
+                   12, "--seed", 3, "-o", cls.shared.name + "/made")
+        assert made.returncode == 0, made.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.shared.cleanup()
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="patternd-service-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.made = pathlib.Path(self.shared.name) / "made"
+
+    def write(self, patterns="[]", camera="{source: replay, path: RECORDING, loop: true}", more="",
+              publish='{tcp: {listen: "127.0.0.1:0"}}', name="patternd.yaml"):
+        text = f"camera: {camera}\npatterns: {patterns}\npublish: {publish}\n{more}"
+        path = self.folder / name
+        path.write_text(text.replace("RECORDING", str(self.made / "recording")))
+        return path
+
+    def part(self):
+        return "[{name: part, pattern: %s, max_matches: 2}]" % (self.made / "patterns/p1.png")
+
+    def start(self, *words, **options):
+        service = Patternd(*words, **options)
+        self.addCleanup(lambda: service.process.poll() is None and service.end(signal.SIGKILL))
+        return service
+
+    def connect(self, address):
+        client = Client(address)
+        self.addCleanup(client.close)
+        return client
+
+    def play(self, *words, more=""):
+        """All lines of the recording, and the service's log."""
+        config = self.write(self.part(), '{source: replay, path: RECORDING, realtime: false}', more)
+        service = self.start("--config", config, "--wait-clients", 1, *words)
+        client = self.connect(service.port())
+        lines = []
+        while (line := client.next()) is not None:
+            lines.append(line)
+        self.assertEqual(service.end(), 0, service.text())
+        return lines, service.text()
+
+    def test_replay_finds_the_truth_in_every_frame_and_ends(self):
+        lines, log = self.play()
+        hello, results = lines[0], lines[1:]
+        self.assertEqual(list(hello), ["type", "protocol", "server", "camera", "frame", "backend", "patterns"])
+        self.assertEqual(hello["frame"], {"width": 320, "height": 240})
+        truth = [json.loads(line) for line in (self.made / "truth.jsonl").read_text().splitlines()]
+        self.assertEqual([r["seq"] for r in results], [t["seq"] for t in truth])
+        for result, expected in zip(results, truth):
+            self.assertEqual(list(result["latency_us"]), STAGES)
+            self.assertEqual(result["dropped"], 0)
+            found = sorted((m["x_px"], m["y_px"]) for m in result["matches"])
+            planted = sorted((i["x_px"], i["y_px"]) for i in expected["instances"])
+            self.assertEqual(len(found), len(planted))
+            for (x, y), (tx, ty) in zip(found, planted):
+                self.assertLess(abs(x - tx) + abs(y - ty), 0.5)
+        self.assertRegex(log, r"latency, since start\nstage +count")
+        self.assertRegex(log, r"total +12 ")
+
+    def test_replay_gives_the_same_bytes_on_any_number_of_threads(self):
+        runs = []
+        for threads in (1, 3):
+            lines, _ = self.play(more="compute: {threads: %d}\n" % threads)
+            for line in lines:
+                line.pop("latency_us", None)
+            runs.append(json.dumps(lines))
+        self.assertEqual(runs[0], runs[1])
+
+    def test_writes_a_latency_line_a_frame(self):
+        log = self.folder / "latency.csv"
+        self.play(more="latency: {log: latency.csv}\n")
+        rows = log.read_text().splitlines()
+        self.assertEqual(rows[0], "seq,captured_mono_ns," + ",".join(STAGES))
+        self.assertEqual(len(rows), 13)
+        self.assertEqual({len(row.split(",")) for row in rows}, {12})
+
+    def test_check_prints_the_effective_configuration_and_starts_nothing(self):
+        config = self.write(self.part())
+        done = subprocess.run([BIN / "patternd", "--config", config, "--check"], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("min_score: 0.7", done.stdout)
+        again = self.folder / "again.yaml"
+        again.write_text(done.stdout)
+        second = subprocess.run([BIN / "patternd", "--config", again, "--check"], capture_output=True, text=True,
+                                timeout=PATIENCE)
+        self.assertEqual(second.stdout, done.stdout)
+
+    def test_check_tells_where_the_rectified_corners_land(self):
+        (self.folder / "camera.yaml").write_text(
+            "image_size: [320, 240]\nlens: {model: none}\nplane: {homography: [1, 0, 10, 0, 1, 20, 0, 0, 1], width: 301, "
+            "height: 201, mm_per_px: 0.5}\n")
+        config = self.write(more="calibration: camera.yaml\n")
+        done = subprocess.run([BIN / "patternd", "--config", config, "--check"], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("# rectified (0, 0) = (0.00, 0.00) mm comes from camera (10.00, 20.00)\n", done.stdout)
+        self.assertIn("# rectified (300, 200) = (150.00, 100.00) mm comes from camera (310.00, 220.00)\n", done.stdout)
+
+    def test_refuses_to_start_and_says_why(self):
+        held = socket.socket()
+        self.addCleanup(held.close)
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        taken = held.getsockname()[1]
+        cases = [
+            (["--config", "no.yaml"], 2, "no.yaml: no such file"),
+            ([], 2, "--config FILE is missing"),
+            (["--config", self.write(more="unknown: 1\n")], 2, ":4:1: unknown: unknown key"),
+            (["--config", self.write(name="b.yaml"), "--backend", "cuda"], 1, "compute.backend"),
+            (["--config", self.write(name="c.yaml"), "--replay", "/no/such"], 2, "/no/such"),
+            (["--config", self.write(name="d.yaml"), "--fast"], 2, "--replay"),
+            (["--config", self.write(publish='{tcp: {listen: "127.0.0.1:%d"}}' % taken, name="e.yaml")], 1,
+             "another program"),
+            (["--config", self.write(publish='{tcp: {listen: "0.0.0.0:1"}}', name="f.yaml")], 2, "loopback"),
+        ]
+        for words, code, message in cases:
+            with self.subTest(words=list(map(str, words))):
+                done = subprocess.run([BIN / "patternd", *map(str, words)], capture_output=True, text=True,
+                                      timeout=PATIENCE)
+                if "--backend" in words and done.returncode == 0:
+                    continue  # there is a GPU
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(message, done.stderr)
+
+    def test_sends_to_a_client_whose_input_is_closed(self):
+        service = self.start("--config", self.write())
+        client = self.connect(service.port())
+        client.socket.shutdown(socket.SHUT_WR)
+        first = client.next("result")["seq"]
+        for seq in range(first + 1, first + 20):
+            self.assertEqual(client.next("result")["seq"], seq)
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+
+    def test_numbers_rise_over_the_loops_of_a_recording(self):
+        service = self.start("--config", self.write(camera="{source: replay, path: RECORDING, loop: true, realtime: false}"))
+        client = self.connect(service.port())
+        last = -1
+        for _ in range(100):
+            seq = client.next("result")["seq"]
+            self.assertGreater(seq, last)
+            last = seq
+        self.assertEqual(service.end(signal.SIGINT), 0)
+
+    def test_flushes_the_last_results_on_sigterm(self):
+        service = self.start("--config", self.write())
+        client = self.connect(service.port())
+        client.next("result")
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+        while client.next() is not None:
+            pass  # whole lines up to the end: json.loads would throw
+        self.assertIn("state=stopping", service.text())
+
+    def test_reloads_on_sighup_whole_or_not_at_all(self):
+        config = self.write()
+        service = self.start("--config", config)
+        client = self.connect(service.port())
+        client.next("result")
+        good = config.read_text()
+        config.write_text(good + "unknown: 1\n")
+        service.process.send_signal(signal.SIGHUP)
+        service.wait_for(r"reload=refused .*:4:1: unknown: unknown key.*the running configuration stays")
+        config.write_text(good.replace("patterns: []", "patterns: " + self.part()))
+        service.process.send_signal(signal.SIGHUP)
+        first = int(service.wait_for(r"configuration=2 state=running first_seq=(\d+)").group(1))
+        while True:
+            result = client.next("result")
+            self.assertEqual(len(result["matches"]) > 0, result["seq"] >= first)
+            if result["seq"] >= first:
+                break
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+
+    def test_commands_of_patternctl(self):
+        config = self.write(self.part())
+        service = self.start("--config", config)
+        address = f"127.0.0.1:{service.port()}"
+        service.wait_for("state=running")
+        status = json.loads(ctl("--json", "status", address).stdout)
+        self.assertEqual(status["camera"]["state"], "running")
+        self.assertEqual(status["compute"]["backend"], "cpu")
+        self.assertIn("  state: running", ctl("status", address).stdout)
+        latency = json.loads(ctl("--json", "latency", address).stdout)
+        self.assertEqual(list(latency["since_start"]), STAGES)
+        self.assertIn("p99", ctl("latency", address).stdout)
+        self.assertRegex(ctl("reload", address).stdout, r"^accepted; frame \d+ is the first under it\n$")
+        watched = ctl("--json", "watch", address, "--count", 3, "--every", 2).stdout.splitlines()
+        results = [json.loads(line) for line in watched if '"type":"result"' in line]
+        self.assertEqual(len(results), 3)
+        self.assertIn("part (", ctl("watch", address, "--count", 1, "--pattern", "part").stdout)
+        refused = ctl("watch", address, "--pattern", "nothing")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("there are: part", refused.stderr)
+        later = ctl("snapshot", address)
+        self.assertEqual(later.returncode, 1)
+        self.assertIn("comes with a later version", later.stderr)
+        config.write_text("nonsense\n")
+        bad = ctl("reload", address)
+        self.assertEqual(bad.returncode, 1)
+        self.assertIn("the running configuration stays", bad.stderr)
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+        nobody = ctl("status", address)
+        self.assertEqual(nobody.returncode, 1)
+        self.assertIn("no patternd answers there", nobody.stderr)
+
+    def test_lives_through_garbage_of_every_kind(self):
+        service = self.start("--config", self.write())
+        port = service.port()
+        steady = self.connect(port)
+        for garbage in (b"\x00" * 1000 + b"\n", b"\xff\xfe\n", b"[" * 60000 + b"\n", b'{"command":"status"' + b"\n",
+                        b'{"command":"' + b"x" * 60000 + b'"}\n', b"\n\n\n", b'{"command":null}\n', b"GET / HTTP/1.1\r\n\r\n"):
+            client = self.connect(port)
+            client.send(garbage)
+            client.send({"command": "status"})
+            reply = client.next("reply")
+            while not reply["ok"]:
+                reply = client.next("reply")
+            self.assertEqual(reply["command"], "status")
+        oversized = self.connect(port)
+        oversized.send(b"x" * 70000)
+        self.assertFalse(oversized.next("reply")["ok"])
+        while oversized.next() is not None:
+            pass
+        self.assertIsNotNone(steady.next("result"))
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+
+    def test_keeps_file_descriptors_for_its_own_work_however_many_clients_come(self):
+        def few_files():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))
+        service = self.start("--config", self.write(), preexec_fn=few_files)
+        port = service.port()
+        steady = self.connect(port)
+        self.assertIsNotNone(steady.next("hello"))
+        crowd = [self.connect(port) for _ in range(80)]
+        service.wait_for("client=refused .*LimitNOFILE")
+        first = steady.next("result")["seq"]
+        for seq in range(first + 1, first + 10):
+            self.assertEqual(steady.next("result")["seq"], seq)
+        for client in crowd:
+            client.close()
+        steady.send({"command": "status"})
+        self.assertGreater(steady.next("reply")["data"]["publish"]["refused"], 0)
+        late = None
+        while late is None:  # accepted as soon as the service has seen the others go
+            late = self.connect(port).next("hello")
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+
+    def test_tells_systemd_how_it_is(self):
+        path = str(self.folder / "notify")
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        manager.settimeout(PATIENCE)
+        manager.bind(path)
+
+        def told(start):
+            while True:
+                message = manager.recv(4096).decode()
+                if message.startswith(start):
+                    return message
+        environment = dict(os.environ, NOTIFY_SOCKET=path, WATCHDOG_USEC="400000", JOURNAL_STREAM="1:1")
+        service = self.start("--config", self.write(), env=environment)
+        self.assertIn("STATUS=", told("READY=1"))
+        told("WATCHDOG=1")
+        service.process.send_signal(signal.SIGHUP)
+        self.assertRegex(told("RELOADING=1"), r"\nMONOTONIC_USEC=\d+$")
+        told("READY=1")
+        told("WATCHDOG=1")
+        service.process.send_signal(signal.SIGTERM)
+        told("STOPPING=1")
+        self.assertEqual(service.end(), 0)
+        self.assertRegex(service.text(), r"(?m)^<6>listen=")
+
+    def test_listens_where_systemd_listens_for_it(self):
+        listener = socket.socket()
+        self.addCleanup(listener.close)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        config = self.write(publish='{tcp: {listen: "127.0.0.1:%d"}}' % port)
+        waiting = self.connect(port)  # before the service is there
+        # The socket must be number 3 in a process whose own number is known only once it runs.
+        script = 'exec 3<&%d; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$0" "$@"' % listener.fileno()
+        process = subprocess.Popen(["bash", "-c", script, BIN / "patternd", "--config", config],
+                                   pass_fds=[listener.fileno()], stderr=subprocess.DEVNULL)
+        self.assertEqual(waiting.next()["type"], "hello")
+        self.assertIsNotNone(waiting.next("result"))
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(PATIENCE), 0)
+
+    def test_serves_a_unix_socket_beside_tcp(self):
+        path = str(self.folder / "p.sock")
+        service = self.start("--config", self.write(publish='{tcp: {listen: "127.0.0.1:0"}, unix: {path: p.sock}}'))
+        service.wait_for("listen=" + re.escape(path))
+        client = self.connect(path)
+        self.assertIsNotNone(client.next("result"))
+        self.assertIn("camera", ctl("status", path).stdout)
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+        self.assertFalse(os.path.exists(path))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -12,7 +12,8 @@ import re
 import subprocess
 import sys
 
-NEWEST_GLIBC = (2, 35)
+# Of glibc and of GCC 12's standard library.
+NEWEST = {"GLIBC": (2, 35), "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13)}
 # Shared library -> the newest version of it whose functions may be used.
 ALLOWED = {
     "libc.so.6": None, "libm.so.6": None, "libgcc_s.so.1": None,
@@ -23,14 +24,18 @@ ALLOWED = {
 }
 # Of the two programs with OpenCV.
 OPENCV_ALLOWED = {"libtbb.so.12": None, "liblapack.so.3": None, "libblas.so.3": None, "libGL.so.1": None,
-                     "libz.so.1": None}
+                  "libstdc++.so.6": None}
 # Of libpatternd.so alone: Debian's archives of these can't go into a shared library.
 LIBRARY_ALLOWED = {"libpng16.so.16": None, "libturbojpeg.so.0": None}
 OWN = re.compile(r"libpatternd\.so\.\d+(\.\d+)*$")
 
 
+def numbers(text):
+    return tuple(int(part) for part in re.findall(r"\d+", text))
+
+
 def version(text):
-    return tuple(int(part) for part in re.findall(r"\d+", text)[:2])
+    return numbers(text)[:2]
 
 
 def readelf(*arguments):
@@ -62,9 +67,9 @@ def faults(path, symbols):
     for library in needed:
         if library not in allowed and not OWN.match(library):
             yield f"needs {library}, which not every supported system has with this ABI; link its archive"
-    for name, text in sorted(set(re.findall(r"UND (\w+)@GLIBC_([\d.]+)", readelf("--dyn-syms", path)))):
-        if version(text) > NEWEST_GLIBC:
-            yield f"uses {name} of glibc {text}; nothing newer than 2.35 may be used"
+    for name, kind, text in sorted(set(re.findall(r"UND (\w+)@([A-Z]+)_([\d.]+)", readelf("--dyn-syms", path)))):
+        if kind in NEWEST and numbers(text) > NEWEST[kind]:
+            yield f"uses {name} of {kind} {text}; nothing newer than {'.'.join(map(str, NEWEST[kind]))} may be used"
     undefined = set(re.findall(r"UND (g\w+)$", readelf("--dyn-syms", path), re.MULTILINE))
     for library in needed:
         for name in sorted(undefined & symbols.get(library, {}).keys()):

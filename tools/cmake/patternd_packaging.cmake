@@ -82,7 +82,7 @@ set(CPACK_DEBIAN_PATTERND_PACKAGE_CONTROL_EXTRA
     "${CMAKE_SOURCE_DIR}/tools/packaging/postinst;${CMAKE_SOURCE_DIR}/tools/packaging/prerm;${CMAKE_SOURCE_DIR}/tools/packaging/postrm;${CMAKE_BINARY_DIR}/packaging/conffiles")
 file(WRITE ${CMAKE_BINARY_DIR}/packaging/conffiles "${CMAKE_INSTALL_FULL_SYSCONFDIR}/patternd/README\n")
 
-set(opencv_needs "${glibc}, libtbb12, liblapack3 | liblapack.so.3, libblas3 | libblas.so.3, libgl1")
+set(opencv_needs "${glibc}, libstdc++6 (>= 12), libgcc-s1, libtbb12, liblapack3 | liblapack.so.3, libblas3 | libblas.so.3, libgl1")
 if(TARGET patternd-bench)
   patternd_package(patternd-bench video "${opencv_needs}"
     "benchmarks of patternd beside its peers"

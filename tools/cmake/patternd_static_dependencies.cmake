@@ -9,9 +9,15 @@ function(patternd_archive variable name)
   mark_as_advanced(${variable})
 endfunction()
 
-# Standard headers' code is in the programs; exceptions never leave them (only C libraries are shared).
+# The standard library's code is in the programs; exceptions never leave them, as only C libraries are shared.
 # What nothing calls is dropped, with what it would need (libstdc++'s random_device: glibc 2.36).
 add_link_options($<$<LINK_LANGUAGE:CXX>:-static-libstdc++> -static-libgcc -Wl,--gc-sections)
+
+# patternd_shared_standard_library(): for a folder whose programs use OpenCV, whose TBB is a shared C++ library itself: two
+# copies of the standard library must not meet.
+macro(patternd_shared_standard_library)
+  set_property(DIRECTORY PROPERTY LINK_OPTIONS -Wl,--gc-sections)
+endmacro()
 
 # patternd_linked(TARGET MODULE ARCHIVES...): the imported target of pkg-config's MODULE, made of archives for programs. In
 # libpatternd.so the shared library stays, as Debian compiles some archives for programs alone; these libraries have one
@@ -63,6 +69,13 @@ if(PATTERND_OPENCV_INCLUDE AND PATTERND_OPENCV_CALIB3D_ARCHIVE)
   set(OpenCV_FOUND ON)
   set(OpenCV_INCLUDE_DIRS ${PATTERND_OPENCV_INCLUDE})
   set(OpenCV_LIBS ${PATTERND_OPENCV_CALIB3D_ARCHIVE})
+  # Contributed, and not everywhere.
+  find_library(PATTERND_OPENCV_ARUCO_ARCHIVE NAMES libopencv_aruco.a)
+  if(PATTERND_OPENCV_ARUCO_ARCHIVE)
+    add_library(opencv_aruco STATIC IMPORTED)
+    set_target_properties(opencv_aruco PROPERTIES IMPORTED_LOCATION ${PATTERND_OPENCV_ARUCO_ARCHIVE})
+    list(PREPEND OpenCV_LIBS opencv_aruco)
+  endif()
   foreach(module features2d flann imgproc core)
     patternd_archive(PATTERND_OPENCV_${module}_ARCHIVE opencv_${module})
     list(APPEND OpenCV_LIBS ${PATTERND_OPENCV_${module}_ARCHIVE})

@@ -41,7 +41,7 @@ _CONTINUED = re.compile(r"^ {20,}(\S.*)$")
 
 
 def parse(text, words):
-    """The Command that help text describes, and its subcommands' names."""
+    """The Command that help text describes, and its subcommands as Items."""
     command = Command(words)
     section = "summary"
     items = {"Positionals": command.positionals, "Options": command.options, "Subcommands": []}
@@ -58,7 +58,7 @@ def parse(text, words):
             command.notes.append(line.strip())
         elif section in items:
             _add(items[section], line)
-    return command, [item.head.split(" ")[0] for item in items["Subcommands"]]
+    return command, items["Subcommands"]
 
 
 def _add(items, line):
@@ -73,9 +73,17 @@ def _add(items, line):
         items.append(Item(head.strip(), text.strip()))
 
 
+def outside_program(command):
+    """The program that does a command's work, where the command's summary names one: "… (patternd-bench)"."""
+    named = re.search(r"\((patternd-[a-z]+)\)$", command.summary)
+    return named[1] if named else None
+
+
 def read(words, start):
-    """The whole tree of a program's commands. `start`: the words before the program's own, such as an emulator."""
+    """The whole tree of a program's commands, less what other programs do. `start`: the words that start the program."""
     text = subprocess.run([*start, *words[1:], "--help"], check=True, capture_output=True, text=True, timeout=60).stdout
-    command, names = parse(text, words)
-    command.commands = [read([*words, name], start) for name in names]
+    command, items = parse(text, words)
+    for item in items:
+        inner = Command([*words, item.head.split(" ")[0]], item.text)
+        command.commands.append(inner if outside_program(inner) else read(inner.words, start))
     return command

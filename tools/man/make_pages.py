@@ -46,6 +46,12 @@ def main():
     for pair in arguments.program:
         name, start = pair.split("=", 1)
         programs[name] = help_text.read([name], start.split(";"))
+    for program in list(programs.values()):
+        for command in program.commands:
+            other = programs.get(help_text.outside_program(command))
+            if other:
+                command.usage, command.positionals, command.options = other.usage, other.positionals, other.options
+                command.commands = other.commands
     arguments.output.mkdir(parents=True, exist_ok=True)
     for name, text in pages(arguments, programs):
         (arguments.output / name).write_text(text, encoding="utf-8")

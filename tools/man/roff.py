@@ -26,7 +26,8 @@ def commands(program):
         if command.commands:
             text += commands(command) + "\n"
         else:
-            text += f".PP\n.B {escape(command.usage)}\n" + options(command) + "\n"
+            usage = f".PP\n.B {escape(command.usage)}\n" if command.usage else ""
+            text += usage + options(command) + "\n"
     return text.rstrip("\n")
 
 

@@ -309,7 +309,7 @@ Result<void> GstreamerFrames::copy(GstSample& sample, std::uint8_t* pixels) cons
 }
 
 std::optional<std::int64_t> GstreamerFrames::capture_ns(GstSample& sample) const {
-  const GstBuffer* buffer = gst_sample_get_buffer(&sample);
+  GstBuffer* const buffer = gst_sample_get_buffer(&sample);
   const GstSegment* segment = gst_sample_get_segment(&sample);
   if (buffer == nullptr || segment == nullptr || !GST_BUFFER_PTS_IS_VALID(buffer))
     return std::nullopt;

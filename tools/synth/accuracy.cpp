@@ -104,6 +104,7 @@ double score_at(const ImageView& picture, const ImageView& pattern, const Pose& 
 
 SceneVerdict judge(const AccuracyScene& scene, const std::vector<Find>& finds) {
   SceneVerdict verdict;
+  verdict.seed = scene.seed;
   for (std::size_t i = 0; i < scene.truths.size(); ++i) {
     Verdict one;
     one.size_px = std::min(scene.pattern.width(), scene.pattern.height());
@@ -131,6 +132,33 @@ SceneVerdict judge(const AccuracyScene& scene, const std::vector<Find>& finds) {
     nearest->angle_error_deg = angle_difference_deg(find.angle_deg, nearest->truth.angle_deg);
   }
   return verdict;
+}
+
+Result<std::vector<std::vector<SceneVerdict>>> judge_scenes(const std::vector<Photo>& photos,
+                                                            std::uint64_t first_seed,
+                                                            std::size_t count,
+                                                            const std::vector<Finder>& finders,
+                                                            ThreadPool& pool) {
+  using Verdicts = std::vector<SceneVerdict>;
+  const auto judge_one = [&](std::uint64_t seed) -> Result<Verdicts> {
+    const auto scene = accuracy_scene(photos, seed);
+    if (!scene) return tl::make_unexpected(scene.error());
+    Verdicts verdicts;
+    for (const Finder& finder : finders) {
+      const auto finds = finder(*scene);
+      if (!finds) return tl::make_unexpected(finds.error());
+      verdicts.push_back(judge(*scene, *finds));
+    }
+    return verdicts;
+  };
+  std::vector<Result<Verdicts>> results(count);
+  pool.for_each(count, [&](std::size_t i) { results[i] = judge_one(first_seed + i); });
+  std::vector<Verdicts> all;
+  for (auto& result : results) {
+    if (!result) return tl::make_unexpected(result.error());
+    all.push_back(std::move(*result));
+  }
+  return all;
 }
 
 void AccuracyTally::add(const SceneVerdict& verdict) {

@@ -5,11 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "pipeline/image.h"
 #include "pipeline/result.h"
+#include "pipeline/thread_pool.h"
 #include "tools/synth/random_scene.h"
 #include "tools/synth/truth.h"
 
@@ -51,12 +53,22 @@ struct Verdict {
 };
 
 struct SceneVerdict {
+  std::uint64_t seed = 0;
   std::vector<Verdict> instances;
   std::vector<Find> false_finds;
 };
 
 // A find belongs to the nearest instance within 3 px and 3°; what is left over is false.
 [[nodiscard]] SceneVerdict judge(const AccuracyScene& scene, const std::vector<Find>& finds);
+
+// Finds a scene's pattern; called from several threads at a time.
+using Finder = std::function<Result<std::vector<Find>>(const AccuracyScene& scene)>;
+
+// Makes the scenes of seeds first_seed … first_seed + count − 1 and has each finder judged on them:
+// verdicts[scene][finder]. The first error of a scene or finder ends it.
+[[nodiscard]] Result<std::vector<std::vector<SceneVerdict>>> judge_scenes(
+    const std::vector<Photo>& photos, std::uint64_t first_seed, std::size_t count,
+    const std::vector<Finder>& finders, ThreadPool& pool);
 
 // Sums over scenes.
 class AccuracyTally {

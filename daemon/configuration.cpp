@@ -246,6 +246,27 @@ void read_threshold(const Section& blobs, BlobParams& params) {
   }
 }
 
+// Which components are left out.
+void read_blob_filters(const Section& blobs, BlobParams& params) {
+  blobs.read_integer("min_area", params.min_area);
+  if (!blobs.is_word("max_area", "none")) blobs.read_integer("max_area", params.max_area);
+  blobs.read_integer("min_width", params.min_width);
+  if (!blobs.is_word("max_width", "none")) blobs.read_integer("max_width", params.max_width);
+  blobs.read_integer("min_height", params.min_height);
+  if (!blobs.is_word("max_height", "none")) blobs.read_integer("max_height", params.max_height);
+  blobs.read("min_elongation", params.min_elongation);
+  if (!blobs.is_word("max_elongation", "none")) blobs.read("max_elongation", params.max_elongation);
+  blobs.read("min_peak", params.min_peak);
+  const auto check_order = [&blobs](const char* key, auto low, auto high) {
+    if (low > high)
+      blobs.at(key).fault("is less than the least", "must not be below its min_ counterpart");
+  };
+  check_order("max_area", params.min_area, params.max_area);
+  check_order("max_width", params.min_width, params.max_width);
+  check_order("max_height", params.min_height, params.max_height);
+  check_order("max_elongation", params.min_elongation, params.max_elongation);
+}
+
 std::optional<BlobParams> read_blobs(const YamlNode& root) {
   if (!root["blobs"].present()) return std::nullopt;
   const Section blobs(root["blobs"], "blobs.");
@@ -261,7 +282,7 @@ std::optional<BlobParams> read_blobs(const YamlNode& root) {
   }
   blobs.read("below", params.below);
   params.connectivity = blobs.at("connectivity").choice(0, {"8", "4"}) == 0 ? 8 : 4;
-  blobs.read_integer("min_area", params.min_area);
+  read_blob_filters(blobs, params);
   blobs.read_integer("max_blobs", params.max_blobs);
   params.reference = static_cast<BlobParams::Reference>(
       blobs.at("reference").choice(0, {"off", "dark", "alternate"}));

@@ -92,6 +92,23 @@ std::string pattern_yaml(const Configuration::PatternEntry& entry) {
          "\n    roi: " + roi(p.roi) + "\n";
 }
 
+std::string limit_or_none(double value, double none) {
+  return value >= none ? "none" : number(value);
+}
+
+std::string blob_filters_yaml(const BlobParams& blobs) {
+  const BlobParams open;  // what lets every component through
+  return "\n  min_area: " + std::to_string(blobs.min_area) + "\n  max_area: " +
+         limit_or_none(static_cast<double>(blobs.max_area), static_cast<double>(open.max_area)) +
+         "\n  min_width: " + std::to_string(blobs.min_width) +
+         "\n  max_width: " + limit_or_none(blobs.max_width, open.max_width) +
+         "\n  min_height: " + std::to_string(blobs.min_height) +
+         "\n  max_height: " + limit_or_none(blobs.max_height, open.max_height) +
+         "\n  min_elongation: " + number(blobs.min_elongation) +
+         "\n  max_elongation: " + limit_or_none(blobs.max_elongation, open.max_elongation) +
+         "\n  min_peak: " + number(blobs.min_peak);
+}
+
 std::string blobs_yaml(const BlobParams& blobs, const std::string& dark_frame_file) {
   constexpr const char* kReferences[] = {"off", "dark", "alternate"};
   std::string out = "blobs:\n";
@@ -111,8 +128,7 @@ std::string blobs_yaml(const BlobParams& blobs, const std::string& dark_frame_fi
       break;
   }
   if (blobs.mode != BlobParams::Mode::kSimilarity) out += "  below: " + truth(blobs.below) + "\n";
-  return out + "  connectivity: " + std::to_string(blobs.connectivity) +
-         "\n  min_area: " + std::to_string(blobs.min_area) +
+  return out + "  connectivity: " + std::to_string(blobs.connectivity) + blob_filters_yaml(blobs) +
          "\n  max_blobs: " + std::to_string(blobs.max_blobs) +
          "\n  reference: " + kReferences[static_cast<std::size_t>(blobs.reference)] +
          (dark_frame_file.empty() ? "" : "\n  dark_frame: " + path_word(dark_frame_file)) +

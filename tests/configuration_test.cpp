@@ -123,6 +123,13 @@ constexpr BadConfiguration kBad[] = {
      "in decimal digits"},
     {"camera: {source: replay, path: f}\nblobs: {threshold: 5, similarity: 5}\n",
      "p.yaml:2:20: blobs.threshold: stands beside similarity; keep one of the two"},
+    {"camera: {source: replay, path: f}\nblobs: {min_area: 10, max_area: 9}\n",
+     "p.yaml:2:33: blobs.max_area: is less than the least; must not be below its min_ counterpart"},
+    {"camera: {source: replay, path: f}\nblobs: {reference: dark}\n",
+     "p.yaml:2:8: blobs.dark_frame: missing; reference: dark needs a picture taken without light"},
+    {"camera: {source: replay, path: f}\nblobs: {dark_frame: p.png}\n",
+     "p.yaml:2:21: blobs.dark_frame: stands without reference: dark; leave it out, or set "
+     "reference: dark"},
     {"camera: {source: replay, path: f}\nblobs: {connectivity: 6}\n",
      "p.yaml:2:23: blobs.connectivity: is \"6\"; must be 8 or 4"},
     {"camera: {source: replay, path: f}\ncompute: {backend: gpu}\n",
@@ -229,7 +236,11 @@ TEST_F(ConfigurationFile, ReadsBackItsEffectiveForm) {
       "{adaptive: [15, -3.5]}, below: true}\npublish: {unix: {path: s.sock}, tcp: {listen: "
       "'[::1]:1'}}\nlatency: {log: l.csv}\nlog: {level: debug}\n",
       "camera: {source: replay, path: f}\nblobs: {similarity: 4, connectivity: 4}\n",
-      "camera: {source: replay, path: f}\nblobs: {threshold: otsu, reference: alternate}\n",
+      "camera: {source: replay, path: f}\nblobs: {threshold: otsu, reference: alternate, max_area: "
+      "500, "
+      "min_width: 2, max_width: 9, min_height: 3, max_height: 10, min_elongation: 1.5, "
+      "max_elongation: 4, min_peak: 7}\n",
+      "camera: {source: replay, path: f}\nblobs: {reference: dark, dark_frame: p.png}\n",
   };
   for (const char* text : kTexts) {
     SCOPED_TRACE(text);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 #include <memory>
 #include <random>
 
@@ -122,6 +123,49 @@ TEST(Components, AreThoseOfTheReferenceByEveryMethodAndMode) {
     expect_all_methods(random_picture(width, height, format, random, levels).view(), params);
     if (HasFatalFailure()) return;
   }
+}
+
+// Pictures that reach every loop: sparse and crowded words, all formats and modes.
+void expect_right_in_this_instruction_set(std::uint32_t seed) {
+  std::mt19937 random(seed);
+  const PixelFormat formats[] = {PixelFormat::kGray8, PixelFormat::kGray16, PixelFormat::kRgb8};
+  for (int round = 0; round < 90; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", round " + std::to_string(round));
+    BlobParams params;
+    const auto format = formats[round % 3];
+    const bool similarity = format == PixelFormat::kRgb8 || round % 2 == 0;
+    const double most = format == PixelFormat::kGray16 ? 65535 : 255;
+    params.mode = similarity ? Mode::kSimilarity : Mode::kThreshold;
+    params.connectivity = random() % 2 == 0 ? 8 : 4;
+    params.threshold = static_cast<double>(random() % 100) * most / 100;
+    params.similarity = static_cast<double>(random() % 60) * most / 100;
+    const Image image =
+        random_picture(1 + static_cast<int>(random() % 300), 1 + static_cast<int>(random() % 12),
+                       format, random, static_cast<int>(most) + 1);
+    expect_labelled(image.view(), params, label_plainly(image.view(), params), {});
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  for (const char* name : {"comb", "serpentine", "checkerboard", "blocks4", "dots", "full"}) {
+    SCOPED_TRACE(name);
+    const Image image = bench::make_label_picture(name, 201, 23, seed);
+    const BlobParams params = threshold_params(127, 8);
+    expect_labelled(image.view(), params, label_plainly(image.view(), params), {});
+  }
+}
+
+TEST(Components, AreThoseOfTheReferenceInEveryInstructionSet) {
+  constexpr std::int64_t kPlain = HWY_EMU128 | HWY_SCALAR;
+  std::int64_t masked = 0;
+  for (;;) {
+    const std::int64_t targets = hwy::SupportedTargets();
+    const std::int64_t best = targets & -targets;  // the lowest bit
+    SCOPED_TRACE("Highway's target " + std::to_string(best));
+    expect_right_in_this_instruction_set(10);
+    if (HasFailure() || (best & kPlain) != 0) break;
+    masked |= best;
+    hwy::DisableTargets(masked);
+  }
+  hwy::DisableTargets(0);
 }
 
 TEST(Components, AreThoseOfTheReferenceInHardPictures) {

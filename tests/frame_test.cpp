@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <hwy/highway.h>
 #include <random>
 #include <vector>
 
@@ -151,6 +152,24 @@ TEST(Frame, BecomesLumaExactlyInEveryOrderOfColours) {
     expect_exact(RawFormat::kBayer12, order, 41, 7, Content::kNoise, random);
   }
 }
+
+#if HWY_MAJOR >= 1
+TEST(Frame, BecomesLumaExactlyByEveryInstructionSetOfThisProcessor) {
+  std::mt19937 random(13);
+  for (auto rest = hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
+    SCOPED_TRACE(hwy::TargetName(rest & -rest));
+    hwy::SetSupportedTargetsForTest(rest & -rest);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    for (const RawFormat format : kAll) {
+      for (const int width : {1, 15, 16, 17, 40, 67}) {
+        expect_exact(format, BayerOrder::kGbrg, width, 4, Content::kNoise, random);
+      }
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+#endif
 
 TEST(Frame, LeavesLumaPlanesWhereTheyAre) {
   std::mt19937 random(1);

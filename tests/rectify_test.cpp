@@ -6,6 +6,7 @@
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <hwy/highway.h>
 #include <random>
 
 #include "pipeline/rectify_job.h"
@@ -230,7 +231,7 @@ TEST(Rectifier, CopiesThePictureWhereNothingIsToBeTakenOut) {
   }
 }
 
-TEST(Rectifier, ComputesTheSameBitsByVectorsAndByPlainCode) {
+void expect_same_bits_as_plain_code() {
   for (const NamedModel& named : models()) {
     for (const PixelFormat format :
          {PixelFormat::kGray8, PixelFormat::kGray16, PixelFormat::kGrayF32}) {
@@ -253,6 +254,23 @@ TEST(Rectifier, ComputesTheSameBitsByVectorsAndByPlainCode) {
     }
   }
 }
+
+TEST(Rectifier, ComputesTheSameBitsByVectorsAndByPlainCode) { expect_same_bits_as_plain_code(); }
+
+#if HWY_MAJOR >= 1
+TEST(Rectifier, ComputesTheSameBitsByEveryInstructionSetOfThisProcessor) {
+  const auto all = hwy::SupportedTargets();
+  for (auto rest = all; rest != 0; rest &= rest - 1) {
+    const auto target = rest & -rest;
+    SCOPED_TRACE(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    expect_same_bits_as_plain_code();
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+#endif
 
 TEST(Rectifier, GivesTheSamePictureOnAnyNumberOfThreads) {
   const CameraModel model = test::tilted_plane(256, true);

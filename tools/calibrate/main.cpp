@@ -2,6 +2,7 @@
 // OpenCV.
 //
 //   patternctl calibrate --chessboard 9x6 --square 25 --plane flat.png shots/ -o camera.yaml
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "tools/calibrate/calibration_run.h"
 #include "tools/calibrate/conversions.h"
 #include "tools/calibrate/report.h"
+#include "tools/patternctl/number_list.h"
 #include "tools/version.h"
 
 namespace patternd::calibrate {
@@ -102,6 +104,9 @@ Result<void> settle_pairs(Arguments& a) {
   if (a.corners.empty() != a.rectangle.empty()) {
     return tl::make_unexpected(wrong_use("--corners and --rectangle belong together"));
   }
+  if (!a.rectangle.empty() && !(a.rectangle[0] > 0 && a.rectangle[1] > 0)) {
+    return tl::make_unexpected(wrong_use("--rectangle: width and height must be above 0"));
+  }
   if (!a.corners.empty()) {
     const double w = a.rectangle[0];
     const double h = a.rectangle[1];
@@ -133,6 +138,10 @@ Result<void> settle(Arguments& a) {
   if (a.mm_per_px > 0) r.wishes.mm_per_px = a.mm_per_px;
   if (!a.size_px.empty()) r.wishes.size_px = Point2{a.size_px[0], a.size_px[1]};
   if (!a.origin_px.empty()) r.wishes.origin_px = Point2{a.origin_px[0], a.origin_px[1]};
+  for (const double side : a.size_px) {
+    if (side >= 1 && side <= 32767 && side == std::floor(side)) continue;
+    return tl::make_unexpected(wrong_use("--size: two whole numbers, 1 to 32767 each"));
+  }
   const bool from_file = !r.lens_file.empty() || !r.opencv_file.empty() || !r.ros_file.empty();
   if (!r.board && r.plane_pairs.empty() && !from_file) {
     return tl::make_unexpected(wrong_use(
@@ -225,30 +234,19 @@ void add_plane_options(CLI::App& program, Arguments& a) {
   program.add_option("--plane", a.request.plane_picture,
                      "A picture of the board lying on the plane; its first point is (0, 0) mm");
   program.add_option("--points", a.pair_files, "File of pairs, a line each: x_px y_px x_mm y_mm")
-      ->expected(1)
       ->allow_extra_args(false);
-  program.add_option("--pair", a.pairs, "One pair: X_PX,Y_PX,X_MM,Y_MM")
-      ->expected(1)
+  program.add_option("--pair", a.pairs, "One pair: X_PX,Y_PX,X_MM,Y_MM; again for more")
       ->allow_extra_args(false);
-  program
-      .add_option("--corners", a.corners,
-                  "A rectangle's corners in the picture: X,Y of upper left, upper right, lower "
-                  "right, lower left")
-      ->delimiter(',')
-      ->expected(8);
-  program.add_option("--rectangle", a.rectangle, "Its size, WIDTH,HEIGHT in mm")
-      ->delimiter(',')
-      ->expected(2)
-      ->check(CLI::PositiveNumber);
+  tools::add_number_list(&program, "--corners", a.corners, 8, "X,Y,X,Y,X,Y,X,Y",
+                         "A rectangle's corners in the picture: upper left, upper right, lower "
+                         "right, lower left");
+  tools::add_number_list(&program, "--rectangle", a.rectangle, 2, "W,H", "Its size in mm");
   program.add_option("--mm-per-px", a.mm_per_px, "Scale of the rectified picture [chosen]")
       ->check(CLI::PositiveNumber);
-  program.add_option("--size", a.size_px, "Size of the rectified picture, W,H pixels [chosen]")
-      ->delimiter(',')
-      ->expected(2)
-      ->check(CLI::Range(1, 32767));
-  program.add_option("--origin", a.origin_px, "Its pixel that is (0, 0) mm, X,Y [chosen]")
-      ->delimiter(',')
-      ->expected(2);
+  tools::add_number_list(&program, "--size", a.size_px, 2, "W,H",
+                         "Size of the rectified picture, pixels [chosen]");
+  tools::add_number_list(&program, "--origin", a.origin_px, 2, "X,Y",
+                         "Its pixel that is (0, 0) mm [chosen]");
 }
 
 int main_without_exceptions(int argc, char** argv) {

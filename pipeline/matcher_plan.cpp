@@ -120,6 +120,16 @@ const PatternLevel& level_of(const PatternPlan& plan, int level) {
       std::clamp(level, 0, static_cast<int>(plan.pyramid.size()) - 1))];
 }
 
+// By how much uneven light lowers scores more at a level than at level 0: light stays while
+// contrast is averaged away. Taken as light that disturbs level 0 with 15 % of the pattern's
+// energy.
+double light_loss(const PatternPlan& plan, const PatternLevel& level) {
+  constexpr double kLight = 0.15;
+  const double share =
+      std::clamp(contrast_of(level) / std::max(plan.search.pattern->contrast, 1e-9), 0.1, 1.0);
+  return std::sqrt((1 + kLight) / (1 + kLight / (share * share)));
+}
+
 void plan_steps(PatternPlan& plan, int size_levels, double step_top_deg, bool with_scale) {
   const SearchParams& params = plan.search.params;
   const auto wanted = static_cast<std::size_t>(params.max_matches);
@@ -132,7 +142,9 @@ void plan_steps(PatternPlan& plan, int size_levels, double step_top_deg, bool wi
       step.level.angle_step_deg = l == plan.top_level ? std::min(step_top_deg / 2, turn) : turn;
     if (with_scale) step.level.scale_step = turn * kDegToRad;
     const double worst = worst_self_score(plan.pyramid, level.level, turn);
-    step.threshold = params.min_score * kTraceSlack * (1 + worst) / 2;
+    step.threshold = params.min_score * kTraceSlack * (1 + worst) / 2 * light_loss(plan, level);
+    // The coarsest level's own loss is in its candidates: the next level tells them apart better.
+    if (l == plan.top_level) step.threshold = std::min(step.threshold, 0.9 * plan.coarse.threshold);
     step.least_visible = params.min_visible * share_without(level.width, level.height, 1.1);
     step.most_kept = l == plan.top_level ? std::max<std::size_t>(64, 6 * wanted)
                                          : std::max<std::size_t>(24, 3 * wanted);
@@ -210,7 +222,7 @@ Result<PatternPlan> plan_pattern(const PatternSearch& search, const MatcherConfi
   const double self = plan.coarse.quincunx
                           ? worst_self_score(plan.pyramid, top.level, step, Sampling::kQuincunx)
                           : self_whole;
-  plan.coarse.threshold = params.min_score * kCoarseSlack * self;
+  plan.coarse.threshold = params.min_score * kCoarseSlack * self * light_loss(plan, top);
   plan.coarse.least_visible =
       params.min_visible * share_without(top.width * 1.0, top.height * 1.0, 1.6);
   plan.coarse.any_polarity = params.polarity == Polarity::kAny;

@@ -18,7 +18,7 @@ constexpr double kLeastContrast = 2;
 // A level still has structure when enough pixels are left, they keep a share of the contrast, and
 // a search there, worst between two samples, still sees most of its own pattern.
 constexpr int kLeastTopPixels = 56;
-constexpr double kLeastContrastShare = 0.2;
+constexpr double kLeastContrastShare = 0.5;
 constexpr double kLeastTopScore = 0.62;
 
 // Above this a turned copy of the pattern is the pattern.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "pipeline/match_angles.h"
 #include "pipeline/refine_kernel.h"
@@ -226,11 +227,15 @@ void estimate_errors(const RefinePattern& p, const Candidate& at, const Regressi
   if (p.with_angle) out.angle_std_deg = std::sqrt(last.inverse[cell(6, 6)] * per) / kDegToRad;
 }
 
-// Moves the pose by what the regression found. Returns by how many pixels of the pattern its centre
-// and farthest pixel move.
-double move_pose(const RefinePattern& pattern, const Regression& last, double radius,
+// Five-point derivative from the differences one and two pixels to either side. The three-point one
+// sees fine texture's slope too small, and steps would overshoot.
+float derivative(float near, float far) { return (8 * near - far) / 12; }
+
+// Moves the pose by `share` of what the regression found. Returns by how many pixels of the pattern
+// its centre and farthest pixel move.
+double move_pose(const RefinePattern& pattern, const Regression& last, double radius, double share,
                  Candidate& at) {
-  const double gain = last.coefficients[0];
+  const double gain = last.coefficients[0] / share;
   const double dx = last.coefficients[4] / gain;
   const double dy = last.coefficients[5] / gain;
   std::size_t next = kNuisances + 2;
@@ -303,10 +308,19 @@ RefinePattern make_refine_pattern(const TraceLevel& level, bool with_angle, bool
     for (int x = 0; x < full.width; ++x) {
       if (out.mask[at(x, y)] == 0.0F) continue;
       out.values[at(x, y)] = full.values[at(x, y)];
-      if (counts(x - 1, y) && counts(x + 1, y))
-        out.gradient_x[at(x, y)] = (full.values[at(x + 1, y)] - full.values[at(x - 1, y)]) / 2;
-      if (counts(x, y - 1) && counts(x, y + 1))
-        out.gradient_y[at(x, y)] = (full.values[at(x, y + 1)] - full.values[at(x, y - 1)]) / 2;
+      const auto value = [&](int px, int py) { return full.values[at(px, py)]; };
+      if (counts(x - 1, y) && counts(x + 1, y)) {
+        const float near = value(x + 1, y) - value(x - 1, y);
+        const bool wide = counts(x - 2, y) && counts(x + 2, y);
+        out.gradient_x[at(x, y)] =
+            wide ? derivative(near, value(x + 2, y) - value(x - 2, y)) : near / 2;
+      }
+      if (counts(x, y - 1) && counts(x, y + 1)) {
+        const float near = value(x, y + 1) - value(x, y - 1);
+        const bool wide = counts(x, y - 2) && counts(x, y + 2);
+        out.gradient_y[at(x, y)] =
+            wide ? derivative(near, value(x, y + 2) - value(x, y - 2)) : near / 2;
+      }
     }
   }
   out.columns.assign(static_cast<std::size_t>(full.stride), 0.0F);
@@ -328,10 +342,15 @@ Refinement refine(const RefinePattern& pattern, const TraceImage& image, TraceSc
   if (pattern.inverse_gram.empty()) return out;
   Candidate at = candidate;
   const double radius = std::hypot(pattern.level.pattern.width, pattern.level.pattern.height) / 2;
+  double share = 1;
+  double previous = std::numeric_limits<double>::infinity();
   for (int i = 0; i < limits.iterations; ++i) {
     const Regression last = regress(pattern, image, scratch, at);
     if (!last.good) return out;
-    const double moved = move_pose(pattern, last, radius, at);
+    const double moved = move_pose(pattern, last, radius, share, at);
+    // Steps that don't shrink overshoot: shorter ones settle.
+    if (moved > 0.5 * previous) share = std::max(0.5 * share, 0.25);
+    previous = moved;
     if (!(distance_moved(pattern, radius, candidate, at) < kRunawayPx)) return out;
     const bool final_round = i + 1 == limits.iterations;
     if (moved > (final_round ? limits.nearly_px : limits.still_px)) continue;

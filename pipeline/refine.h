@@ -62,7 +62,7 @@ struct Refinement {
 
 // How long to go on.
 struct RefineLimits {
-  int iterations = 10;
+  int iterations = 12;
   double still_px = 0.002;   // done when no pixel moves by more than this any more
   double nearly_px = 0.002;  // good enough when that is what is left after the last iteration
 };

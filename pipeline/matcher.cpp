@@ -12,10 +12,13 @@ namespace {
 
 // Candidates that go on from the coarsest level: generous beside the matches wanted.
 std::size_t most_coarse(const SearchParams& params) {
-  return static_cast<std::size_t>(std::clamp(10 * params.max_matches, 200, 4000));
+  return static_cast<std::size_t>(std::clamp(20 * params.max_matches, 200, 4000));
 }
 // Candidates that one item of a thread's work traces.
 constexpr std::size_t kCandidatesPerItem = 4;
+// A candidate that scores less than this share of a level's threshold where it comes down is not
+// worth looking around.
+constexpr double kHopeless = 0.5;
 // Losers remembered for the runners-up of a pattern.
 constexpr std::size_t kMostLosers = 512;
 
@@ -161,13 +164,19 @@ bool in_roi(const std::optional<Roi>& roi, const Match& match) {
 
 namespace {
 
-// One level down: by regression where that converges, else by trying the neighbours.
+// One level down: by regression where that converges, else by trying the neighbours. Straight from
+// the coarsest level a candidate may be too far off for the regression: there the neighbours come
+// first.
 void follow_down(const TraceStep& step, const TraceImage& image, TraceScratch& scratch,
                  Candidate& candidate) {
-  if (step.by_regression &&
+  constexpr double kWorthRefining = 0.75;
+  if (step.by_regression && !step.neighbours_first &&
       refine(step.regression, image, scratch, candidate, kTraceLimits).converged)
     return;
   trace_step(step.level, image, scratch, candidate);
+  if (step.by_regression && step.neighbours_first &&
+      candidate.score > kWorthRefining * step.threshold)
+    static_cast<void>(refine(step.regression, image, scratch, candidate, kTraceLimits));
 }
 
 }  // namespace
@@ -247,11 +256,8 @@ void Matcher::State::trace_down() {
   std::size_t most_steps = 0;
   for (const PatternState& state : patterns)
     most_steps = std::max(most_steps, state.plan.steps.size());
-  // The finest level is refined, not traced, except where it is the coarsest too.
   for (std::size_t s = 0; s < most_steps; ++s) {
-    const auto runs = [&](const PatternState& state) {
-      return s + 1 < state.plan.steps.size() || (s == 0 && state.plan.steps.size() == 1);
-    };
+    const auto runs = [&](const PatternState& state) { return state.plan.traces(s); };
     tasks.clear();
     for (std::size_t p = 0; p < patterns.size(); ++p) {
       if (!runs(patterns[p])) continue;
@@ -261,7 +267,8 @@ void Matcher::State::trace_down() {
     for_each_task([&](const Task& task, ThreadScratch& scratch) {
       PatternState& state = patterns[task.pattern];
       const TraceStep& step = state.plan.steps[s];
-      const TraceImage image = image_at(state.plan, step.level.image_level, step.least_visible, 0);
+      TraceImage image = image_at(state.plan, step.level.image_level, step.least_visible, 0);
+      image.hopeless_score = kHopeless * step.threshold;
       const std::size_t end = std::min(task.item + kCandidatesPerItem, state.candidates.size());
       for (std::size_t i = task.item; i < end; ++i) {
         Candidate& candidate = state.candidates[i];

@@ -17,6 +17,7 @@ struct TraceStep {
   TraceLevel level;
   RefinePattern regression;  // where the level has enough pixels to follow by regression
   bool by_regression = false;
+  bool neighbours_first = false;
   double threshold = 0;       // candidates that score less are dropped
   double least_visible = 0;   // share of pixels
   std::size_t most_kept = 0;  // the best that go on from here
@@ -34,6 +35,15 @@ struct PatternPlan {
   double center_dx = 0;  // from the reference point to the pattern's centre, pattern pixels
   double center_dy = 0;
   std::vector<PatternLevel> pyramid;
+
+  // Whether candidates are traced at a step. The coarsest level has just been searched with turned
+  // patterns, which match the picture's pixels better than a sampled upright one does; the finest is
+  // refined. Short pyramids trace there all the same.
+  [[nodiscard]] bool traces(std::size_t step) const {
+    if (step >= steps.size()) return false;
+    if (step == 0) return steps.size() < 3;
+    return step + 1 < steps.size();
+  }
 };
 
 // Checks the parameters against the pattern and the picture and plans the search; `what` begins the

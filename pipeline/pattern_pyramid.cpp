@@ -9,9 +9,8 @@
 namespace patternd {
 namespace {
 
-// Samples a pixel of the picture's level along each side; with a source two levels finer they are
-// as far apart as the source's pixels.
-constexpr int kSamplesPerSide = 4;
+// Turned patterns are sampled from up to so many levels finer: as far apart as that level's pixels,
+// so that a pixel is the mean of the samples that the picture's pyramid averages.
 constexpr int kSourceLevelsFiner = 2;
 
 PatternLevel level_zero(const Pattern& pattern) {
@@ -129,24 +128,26 @@ TurnedPattern render_turned(const std::vector<PatternLevel>& pyramid, int level,
   out.value.assign(out.index(0, out.height), 0.0F);
   out.counts.assign(out.value.size(), 0);
 
+  const int side = 1 << (level - source.level);
+  const int samples = side * side;
   // From the picture's level to the source's pixels: turned back, scaled back.
   const double c = std::cos(pose.angle_deg * kDegToRad) * spacing / pose.scale / source.spacing();
   const double s = std::sin(pose.angle_deg * kDegToRad) * spacing / pose.scale / source.spacing();
   for (int y = 0; y < out.height; ++y) {
     for (int x = 0; x < out.width; ++x) {
       Sample sum;
-      for (int k = 0; k < kSamplesPerSide * kSamplesPerSide; ++k) {
+      for (int k = 0; k < samples; ++k) {
         const double dx =
-            out.left + x - pose.phase_x - 0.5 + (k % kSamplesPerSide + 0.5) / kSamplesPerSide;
+            out.left + x - pose.phase_x - 0.5 + (k % side + 0.5) / side;
         const double dy =
-            out.top + y - pose.phase_y - 0.5 + (k / kSamplesPerSide + 0.5) / kSamplesPerSide;
+            out.top + y - pose.phase_y - 0.5 + (k / side + 0.5) / side;
         const Sample one =
             sample_bilinear(source, c * dx + s * dy - source.origin_x / source.spacing(),
                             c * dy - s * dx - source.origin_y / source.spacing());
         sum.weighted_value += one.weighted_value;
         sum.coverage += one.coverage;
       }
-      if (sum.coverage < kLeastCoverage * kSamplesPerSide * kSamplesPerSide) continue;
+      if (sum.coverage < kLeastCoverage * static_cast<float>(samples)) continue;
       out.value[out.index(x, y)] = sum.weighted_value / sum.coverage;
       out.counts[out.index(x, y)] = 1;
     }

@@ -77,7 +77,7 @@ enum class Sampling { kPixels, kQuincunx };
                                       double angle_step_deg, Sampling sampling = Sampling::kPixels);
 
 // A search whose own loss would leave less than this of a score takes the denser sampling.
-inline constexpr double kLeastSelfScore = 0.68;
+inline constexpr double kLeastSelfScore = 0.75;
 
 // Distance in level-0 pixels from the centre to the farthest pixel that counts at this level.
 [[nodiscard]] double farthest_pixel(const PatternLevel& level);

@@ -193,6 +193,10 @@ bool sample_candidate(const TraceLevel& level, const TraceImage& image, const Ca
 void trace_step(const TraceLevel& level, const TraceImage& image, TraceScratch& scratch,
                 Candidate& candidate) {
   Neighbourhood around = settle(level, image, scratch, candidate);
+  if (around.score() < image.hopeless_score) {
+    candidate.score = around.score();
+    return;
+  }
   Candidate best = candidate;
   if (level.angle_step_deg > 0) {
     follow(level, image, scratch, best, around, [&](Candidate c, double steps) {

@@ -56,6 +56,7 @@ struct TraceImage {
   double least_contrast = 0;
   double least_visible = 0;  // share of the pattern's pixels; windows that see fewer score 0
   bool any_polarity = false;
+  double hopeless_score = -1;  // a candidate that scores less at first is not followed
 };
 
 // Samples of the picture around a candidate, in the pattern's frame with `rim` pixels around it.

@@ -1,0 +1,184 @@
+#include "pipeline/coarse_search.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+#include "tests/support/match_scene.h"
+
+namespace patternd {
+namespace {
+
+// Bands of every width and phase against the plain loops; extremes as well as noise.
+TEST(CoarseSearchKernel, CorrelatesExactlyAsThePlainVersion) {
+  std::mt19937 random(5);
+  SCOPED_TRACE("seed 5");
+  for (int extreme : {0, 1, 2}) {
+    CoarseImage image(83, 40, 40);
+    auto level = Image::create(83, 40, PixelFormat::kGray8);
+    for (int y = 0; y < 40; ++y)
+      for (int x = 0; x < 83; ++x)
+        level->row<std::uint8_t>(y)[x] =
+            static_cast<std::uint8_t>(extreme == 0 ? random() & 0xFF : extreme == 1 ? 0 : 255);
+    image.build(level->view());
+    for (int pairs = 1; pairs < 12; ++pairs) {
+      BandWeights band;
+      for (int row = -2; row < 5; ++row) {
+        band.spans.push_back({row, -pairs, pairs});
+        for (int i = 0; i < pairs * kBand; ++i)
+          band.weights.push_back(static_cast<std::int32_t>(random() & 0x3FFF3FFF));
+      }
+      for (int blocks = 1; blocks <= 5; ++blocks) {
+        const int width = blocks * kBlock;
+        std::vector<std::int32_t> fast(static_cast<std::size_t>(width * kBand) + 1, -7);
+        std::vector<std::int32_t> plain = fast;
+        correlate_band(band, image.rows(), 3, -9, -9 + width, fast.data(), width);
+        correlate_band_reference(band, image.rows(), 3, -9, -9 + width, plain.data(), width);
+        ASSERT_EQ(fast, plain) << pairs << " pairs, " << blocks << " blocks";
+      }
+    }
+  }
+}
+
+TEST(CoarseSearchKernel, SumsWindowsOverRunsExactly) {
+  std::mt19937 random(6);
+  SCOPED_TRACE("seed 6");
+  for (PixelFormat format : {PixelFormat::kGray8, PixelFormat::kGray16}) {
+    auto level = Image::create(50, 30, format);
+    for (int y = 0; y < 30; ++y)
+      for (std::size_t i = 0; i < 50 * bytes_per_pixel(format); ++i)
+        level->view().row_bytes(y)[i] = static_cast<std::uint8_t>(random());
+    CoarseImage image(50, 30, 48);
+    image.build(level->view());
+    const std::vector<MaskRun> runs = {{-2, -3, 4}, {-2, 6, 7}, {0, -5, 5}, {1, 0, 1}};
+    for (int x : {-12, 0, 31, 40}) {
+      BlockSums sums;
+      window_sums(runs, image.rows(), x, 4, sums);
+      for (int i = 0; i < kBlock; ++i) {
+        std::int64_t sum = 0;
+        std::int64_t square = 0;
+        for (const MaskRun& run : runs) {
+          for (int c = run.begin; c < run.end; ++c) {
+            const int px = x + i + c;
+            if (px < 0 || px >= 50) continue;
+            const int s = format == PixelFormat::kGray8
+                              ? level->row<std::uint8_t>(4 + run.row)[px] - 128
+                              : (level->row<std::uint16_t>(4 + run.row)[px] >> 6) - 512;
+            sum += s;
+            square += s * s;
+          }
+        }
+        ASSERT_EQ(static_cast<std::int32_t>(sums.sum[i]), sum);
+        ASSERT_EQ(sums.square[i], square);
+      }
+    }
+  }
+}
+
+struct CoarseScene {
+  Pattern pattern;
+  std::vector<PatternLevel> pyramid;
+  CoarseConfig config;
+};
+
+CoarseScene coarse_scene(const Image& picture, const Image& pattern, std::vector<double> angles) {
+  CoarseScene out;
+  out.pattern = std::move(*teach_pattern("part", pattern.view(), {}, {}));
+  out.pyramid = make_pattern_pyramid(out.pattern, 0);
+  out.config.width = picture.width();
+  out.config.height = picture.height();
+  out.config.angles_deg = std::move(angles);
+  out.config.scales = {1};
+  out.config.peaks_per_plane = 4000;
+  return out;
+}
+
+std::vector<PlanePeak> search_all(CoarseSearch& search, const Image& picture) {
+  CoarseImage image(picture.width(), picture.height(), search.margin());
+  image.build(picture.view());
+  CoarseSearch::Scratch scratch(search);
+  for (std::size_t g = 0; g < search.groups(); ++g) search.search_group(g, image.rows(), scratch);
+  std::vector<PlanePeak> peaks;
+  peaks.reserve(4000);
+  search.suppress(peaks);
+  return peaks;
+}
+
+// NCC by the formula over every position of an unturned pattern: the map's maxima must all be
+// there, with their scores, and nothing else.
+TEST(CoarseSearch, FindsExactlyTheLocalMaximaOfTheScoreMap) {
+  const Image pattern = test::made_texture(17, 14, 4);
+  const Image picture = test::made_texture(71, 53, 9);
+  CoarseScene scene = coarse_scene(picture, pattern, {0});
+  scene.config.threshold = 0.2;
+  CoarseSearch search(scene.pyramid, scene.config);
+  const auto peaks = search_all(search, picture);
+
+  const int columns = 71 - 17 + 1;
+  const int rows = 53 - 14 + 1;
+  std::vector<double> map(static_cast<std::size_t>(columns * rows));
+  const auto at = [&](int x, int y) -> double& {
+    return map[static_cast<std::size_t>(y * columns + x)];
+  };
+  for (int y = 0; y < rows; ++y)
+    for (int x = 0; x < columns; ++x)
+      at(x, y) = test::reference_score(picture.view(), pattern.view(), {}, {x + 8.0, y + 6.5});
+  std::size_t expected = 0;
+  for (int y = 0; y < rows; ++y) {
+    for (int x = 0; x < columns; ++x) {
+      bool is_maximum = at(x, y) > 0.2;
+      for (int k = 0; k < 9 && is_maximum; ++k) {
+        const int nx = x + k % 3 - 1;
+        const int ny = y + k / 3 - 1;
+        if (nx >= 0 && ny >= 0 && nx < columns && ny < rows && at(nx, ny) > at(x, y))
+          is_maximum = false;
+      }
+      if (!is_maximum) continue;
+      ++expected;
+      const bool found = std::any_of(peaks.begin(), peaks.end(), [&](const PlanePeak& peak) {
+        const CoarseFind find = search.find(peak);
+        return std::abs(find.x - (x + 8.0)) < 0.1 && std::abs(find.y - (y + 6.5)) < 0.1 &&
+               std::abs(find.score - at(x, y)) < 2e-4;
+      });
+      EXPECT_TRUE(found) << x << ", " << y << " score " << at(x, y);
+    }
+  }
+  EXPECT_EQ(peaks.size(), expected);
+  EXPECT_GT(expected, 3U);
+}
+
+TEST(CoarseSearch, ScoresPartsCutOffByTheBorderOverWhatIsVisible) {
+  const Image pattern = test::made_texture(24, 24, 4);
+  test::MatchScene made;
+  made.width = 80;
+  made.height = 60;
+  made.placed = {{4.0, 30.5, 0}};  // a third hangs out on the left
+  const Image picture = test::render_scene(made, pattern.view(), {}, {});
+  CoarseScene scene = coarse_scene(picture, pattern, {0});
+  scene.config.least_visible = 0.6;
+  scene.config.threshold = 0.8;
+  CoarseSearch search(scene.pyramid, scene.config);
+  const auto peaks = search_all(search, picture);
+  ASSERT_FALSE(peaks.empty());
+  const CoarseFind best = search.find(peaks[0]);
+  EXPECT_NEAR(best.x, 4.0, 0.6);
+  EXPECT_NEAR(best.y, 30.5, 0.6);
+  EXPECT_GT(best.score, 0.9);
+}
+
+TEST(CoarseSearch, FlatPicturesHaveNoPeaksWhateverTheirGreyLevel) {
+  const Image pattern = test::made_texture(20, 20, 4);
+  for (std::uint8_t level : {0, 1, 127, 128, 255}) {
+    auto picture = Image::create(64, 64, PixelFormat::kGray8);
+    picture->fill_bytes(level);
+    CoarseScene scene = coarse_scene(*picture, pattern, {0, 45, 90});
+    scene.config.threshold = 0.01;
+    scene.config.least_visible = 0.5;
+    scene.config.any_polarity = true;
+    CoarseSearch search(scene.pyramid, scene.config);
+    EXPECT_TRUE(search_all(search, *picture).empty()) << static_cast<int>(level);
+  }
+}
+
+}  // namespace
+}  // namespace patternd

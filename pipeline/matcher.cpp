@@ -12,7 +12,7 @@ namespace {
 
 // Candidates that go on from the coarsest level: generous beside the matches wanted.
 std::size_t most_coarse(const SearchParams& params) {
-  return static_cast<std::size_t>(std::clamp(20 * params.max_matches, 200, 4000));
+  return static_cast<std::size_t>(std::clamp(20 * params.max_matches, 100, 4000));
 }
 // Candidates that one item of a thread's work traces.
 constexpr std::size_t kCandidatesPerItem = 4;
@@ -354,7 +354,7 @@ void Matcher::State::choose(PatternState& state, int pattern, std::vector<Match>
     for (const Candidate& loser : state.losers) {
       if (loser.score > matches[first + i].runner_up && !same_pose(plan, top, all[i], loser) &&
           overlap_of(rectangle_of(plan, all[i]), rectangle_of(plan, loser)) > params.max_overlap)
-        matches[first + i].runner_up = loser.score;
+        matches[first + i].runner_up = std::min(loser.score, all[i].score);
     }
   }
 }

@@ -37,8 +37,8 @@ struct PatternPlan {
   std::vector<PatternLevel> pyramid;
 
   // Whether candidates are traced at a step. The coarsest level has just been searched with turned
-  // patterns, which match the picture's pixels better than a sampled upright one does; the finest is
-  // refined. Short pyramids trace there all the same.
+  // patterns, which match the picture's pixels better than a sampled upright one does; the finest
+  // is refined. Short pyramids trace there all the same.
   [[nodiscard]] bool traces(std::size_t step) const {
     if (step >= steps.size()) return false;
     if (step == 0) return steps.size() < 3;

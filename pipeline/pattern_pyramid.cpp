@@ -137,10 +137,8 @@ TurnedPattern render_turned(const std::vector<PatternLevel>& pyramid, int level,
     for (int x = 0; x < out.width; ++x) {
       Sample sum;
       for (int k = 0; k < samples; ++k) {
-        const double dx =
-            out.left + x - pose.phase_x - 0.5 + (k % side + 0.5) / side;
-        const double dy =
-            out.top + y - pose.phase_y - 0.5 + (k / side + 0.5) / side;
+        const double dx = out.left + x - pose.phase_x - 0.5 + (k % side + 0.5) / side;
+        const double dy = out.top + y - pose.phase_y - 0.5 + (k / side + 0.5) / side;
         const Sample one =
             sample_bilinear(source, c * dx + s * dy - source.origin_x / source.spacing(),
                             c * dy - s * dx - source.origin_y / source.spacing());

@@ -18,8 +18,9 @@ TEST(CoarseSearchKernel, CorrelatesExactlyAsThePlainVersion) {
     auto level = Image::create(83, 40, PixelFormat::kGray8);
     for (int y = 0; y < 40; ++y)
       for (int x = 0; x < 83; ++x)
-        level->row<std::uint8_t>(y)[x] =
-            static_cast<std::uint8_t>(extreme == 0 ? random() & 0xFF : extreme == 1 ? 0 : 255);
+        level->row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(extreme == 0   ? random() & 0xFF
+                                                                   : extreme == 1 ? 0
+                                                                                  : 255);
     image.build(level->view());
     for (int pairs = 1; pairs < 12; ++pairs) {
       BandWeights band;

@@ -46,8 +46,8 @@ std::vector<Match> matches_with(const MatcherConfig& config, const ImageView& im
   StageTimes times;
   if (matcher) matcher->match(image, matches, times);
   for (const Match& match : matches) {
-    SCOPED_TRACE(testing::Message() << match.x_px << ", " << match.y_px << " at "
-                                    << match.angle_deg << " score " << match.score);
+    SCOPED_TRACE(testing::Message() << match.x_px << ", " << match.y_px << " at " << match.angle_deg
+                                    << " score " << match.score);
     EXPECT_LE(std::abs(match.score), 1);
     EXPECT_TRUE(std::isfinite(match.score + match.x_px + match.y_px + match.angle_deg +
                               match.x_std_px + match.y_std_px + match.angle_std_deg));
@@ -126,9 +126,8 @@ TEST(Matcher, FindsPatternsInAllCornersAndAlongTheLastRowAndColumn) {
     scene.height = height;
     const double right = width - 1 - 24.5;
     const double bottom = height - 1 - 22.5;
-    scene.placed = {{24.5, 22.5, 0},     {right, 22.5, 0},   {24.5, bottom, 0},
-                    {right, bottom, 0},  {160, bottom, 180}, {right, 120, 0},
-                    {right - 80, 100, 90}};
+    scene.placed = {{24.5, 22.5, 0},    {right, 22.5, 0}, {24.5, bottom, 0},    {right, bottom, 0},
+                    {160, bottom, 180}, {right, 120, 0},  {right - 80, 100, 90}};
     const Image image = test::render_scene(scene, pattern.view(), {}, background().view());
     SearchParams params;
     params.min_score = 0.9;

@@ -8,7 +8,8 @@ namespace {
 
 TEST(PeakList, KeepsTheBestInAnyOrderOfComing) {
   std::vector<Peak> peaks;
-  for (int i = 0; i < 100; ++i) peaks.push_back({static_cast<float>((i * 37) % 50), i, i / 7, false});
+  for (int i = 0; i < 100; ++i)
+    peaks.push_back({static_cast<float>((i * 37) % 50), i, i / 7, false});
   PeakList forward(10);
   PeakList backward(10);
   for (const Peak& peak : peaks) forward.add(peak);

@@ -169,14 +169,15 @@ namespace {
 // first.
 void follow_down(const TraceStep& step, const TraceImage& image, TraceScratch& scratch,
                  Candidate& candidate) {
-  constexpr double kWorthRefining = 0.75;
+  constexpr double kWorthRefining = 0.6;
+  constexpr RefineLimits kFarLimits{6, 0.06, 0.5};
   if (step.by_regression && !step.neighbours_first &&
       refine(step.regression, image, scratch, candidate, kTraceLimits).converged)
     return;
   trace_step(step.level, image, scratch, candidate);
   if (step.by_regression && step.neighbours_first &&
       candidate.score > kWorthRefining * step.threshold)
-    static_cast<void>(refine(step.regression, image, scratch, candidate, kTraceLimits));
+    static_cast<void>(refine(step.regression, image, scratch, candidate, kFarLimits));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ constexpr int kMaxSample8 = 128;
 constexpr int kMaxSample16 = 512;
 // From this many pixels on a level is traced by regression: two samplings of the picture instead of
 // four or five.
-constexpr int kRegressionPixels = 400;
+constexpr int kRegressionPixels = 150;
 // A true match may score this much lower at a level than the pattern's own loss there explains
 // (noise, background at the rim, light).
 constexpr double kCoarseSlack = 0.92;

@@ -65,9 +65,13 @@ struct Sample {
   float coverage = 0;
 };
 
-// Bilinear over value·coverage and coverage; nothing outside the pixels' squares.
+// Bilinear over value·coverage and coverage; nothing outside the pixels' squares, nor on their
+// edge.
 Sample sample_bilinear(const PatternLevel& source, double x, double y) {
-  if (x < -0.5 || y < -0.5 || x > source.width - 0.5 || y > source.height - 0.5) return {};
+  constexpr double kInside = 0.5 - 1e-6;
+  if (x < -kInside || y < -kInside || x > source.width - 1 + kInside ||
+      y > source.height - 1 + kInside)
+    return {};
   x = std::clamp(x, 0.0, source.width - 1.0);
   y = std::clamp(y, 0.0, source.height - 1.0);
   const int x0 = std::min(static_cast<int>(x), std::max(source.width - 2, 0));

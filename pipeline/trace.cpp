@@ -210,6 +210,11 @@ void trace_step(const TraceLevel& level, const TraceImage& image, TraceScratch& 
       return c;
     });
   }
+  // At the new angle another shift may be best.
+  if (around.dx() != 0 || around.dy() != 0) {
+    shift(level, best, around.dx(), around.dy());
+    around = settle(level, image, scratch, best);
+  }
   if (around.dx() == 0 && around.dy() == 0) {
     const double middle = around.score();
     shift(level, best, parabola_top(around.at(-1, 0), middle, around.at(1, 0)),

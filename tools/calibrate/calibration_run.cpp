@@ -1,6 +1,7 @@
 #include "tools/calibrate/calibration_run.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -28,8 +29,8 @@ bool is_picture(const files::path& path) {
          ending == ".ppm";
 }
 
-// Files as named, folders by the names of their pictures.
-std::vector<std::string> picture_paths(const std::vector<std::string>& named) {
+// Files as named, folders by the names of their pictures, every n-th of each.
+Result<std::vector<std::string>> picture_paths(const std::vector<std::string>& named, int every) {
   std::vector<std::string> paths;
   for (const std::string& name : named) {
     std::error_code ignored;
@@ -42,7 +43,15 @@ std::vector<std::string> picture_paths(const std::vector<std::string>& named) {
       if (is_picture(entry.path())) inside.push_back(entry.path().string());
     }
     std::sort(inside.begin(), inside.end());
-    paths.insert(paths.end(), inside.begin(), inside.end());
+    if (inside.empty()) {
+      return fail(ErrorCode::kNotFound,
+                  name +
+                      ": no pictures in this folder (PNG, JPEG, PGM, PPM); of a video, make "
+                      "numbered pictures first, with patternctl record");
+    }
+    for (std::size_t i = 0; i < inside.size(); i += static_cast<std::size_t>(every)) {
+      paths.push_back(inside[i]);
+    }
   }
   return paths;
 }
@@ -66,7 +75,9 @@ class Run {
     if (!request_.opencv_file.empty()) return take(from_opencv(request_.opencv_file));
     if (!request_.ros_file.empty()) return take(from_ros(request_.ros_file));
     if (!request_.lens_file.empty()) return take(load_camera_model(request_.lens_file));
-    const std::vector<std::string> paths = picture_paths(request_.pictures);
+    const auto named = picture_paths(request_.pictures, request_.every);
+    if (!named) return tl::make_unexpected(named.error());
+    const std::vector<std::string>& paths = *named;
     if (paths.empty()) {
       return fail(ErrorCode::kInvalidArgument, "no pictures; name files or a folder of them");
     }

@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "calibration/homography.h"
+#include "calibration/plane_output.h"
 #include "tools/calibrate/board.h"
 #include "tools/calibrate/checks.h"
-#include "calibration/plane_output.h"
 
 namespace patternd::calibrate {
 
 struct Request {
-  std::vector<std::string> pictures;  // files, or folders of them
+  std::vector<std::string> pictures;  // files, or folders of them (recordings too)
+  int every = 1;                      // of each folder, every n-th picture
   std::optional<Board> board;
   CameraFitOptions fit;
   bool leave_out = false;  // go on without pictures whose error stands out

@@ -262,7 +262,12 @@ int main_without_exceptions(int argc, char** argv) {
   program.add_option("--report", a.report, "Write the report as JSON here, too");
   program.add_option("--draw", a.request.drawings,
                      "Folder for pictures: points, residuals, the rectified plane");
-  program.add_option("IMAGE", a.request.pictures, "Pictures of the board, or folders of them");
+  program
+      .add_option("--every", a.request.every, "Take every n-th picture of a folder or recording")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  program.add_option("IMAGE", a.request.pictures,
+                     "Pictures of the board, or folders of them: recordings, for example");
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& wanted) {

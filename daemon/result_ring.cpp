@@ -6,7 +6,7 @@
 namespace patternd {
 
 ResultRing::ResultRing(std::size_t bytes, std::size_t lines)
-    : size_(bytes), memory_(new char[bytes]), entries_(lines) {}
+    : size_(bytes), memory_(new char[bytes]()), entries_(lines) {}
 
 std::size_t ResultRing::bytes_for(std::size_t line_bytes, std::size_t matches) {
   return line_bytes + matches * sizeof(MatchSpan);

@@ -14,7 +14,8 @@ namespace patternd {
 // Lines are numbered from 0 in the order in which they were written. The newest stay, the oldest
 // give way when memory or the number of lines runs out; a client's queue is nothing but the number
 // of the line that it gets next, so a slow one costs nobody memory and delays nobody. Used by the
-// publisher's thread alone; allocates nothing after construction.
+// publisher's thread alone; allocates nothing after construction, and touches all of its memory
+// then, so that the service does not seem to grow.
 class ResultRing {
  public:
   // A line may take bytes / 4 at most with its spans.

@@ -194,8 +194,12 @@ TEST(V4l2Format, SetsTheRateOrSaysWhichThereIs) {
   EXPECT_EQ(rig.start_error(), "started");
   rig.config.fps = 30;
   EXPECT_EQ(rig.start_error(),
-            "/dev/fake0: asked for 30 frames a second, but the driver set 25, all that it does at "
-            "this size and format; set camera.fps to that, or leave it out");
+            "/dev/fake0: asked for 30 frames a second, but the driver set 25; set camera.fps to "
+            "what it does, or leave it out");
+  rig.driver.rates = {25, 12.5};
+  EXPECT_EQ(rig.start_error(),
+            "/dev/fake0: asked for 30 frames a second, but the driver set 25; at this size and "
+            "format it does: 25 12.5; set camera.fps to what it does, or leave it out");
   rig.driver.fps = 0;
   EXPECT_THAT(rig.start_error(), HasSubstr("the frame rate of Fake Camera cannot be set"));
   rig.config.fps = 0;

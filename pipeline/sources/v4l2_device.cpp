@@ -297,6 +297,29 @@ Result<V4l2Format> V4l2Device::check_layout(std::uint32_t fourcc) const {
   return format;
 }
 
+// The frame rates at the format last set, as text; empty where the driver does not tell.
+std::string V4l2Device::offered_rates() const {
+  const Layout set = layout_of(driver_format_, multiplanar_);
+  const auto rate = [](const v4l2_fract& period) {
+    return period.numerator == 0 ? std::string("0")
+                                 : rate_text(static_cast<double>(period.denominator) /
+                                             static_cast<double>(period.numerator));
+  };
+  std::string text;
+  for (std::uint32_t i = 0; i < kMaxEnumerated; ++i) {
+    v4l2_frmivalenum entry{};
+    entry.index = i;
+    entry.pixel_format = set.fourcc;
+    entry.width = set.width;
+    entry.height = set.height;
+    if (call(VIDIOC_ENUM_FRAMEINTERVALS, &entry) < 0) break;
+    if (entry.type != V4L2_FRMIVAL_TYPE_DISCRETE)
+      return " " + rate(entry.stepwise.max) + " to " + rate(entry.stepwise.min);
+    text += " " + rate(entry.discrete);
+  }
+  return text;
+}
+
 // Sets the frame rate (0: leaves it) and gives the one that the driver has; 0 where it has none.
 Result<double> V4l2Device::set_rate(double fps) {
   v4l2_streamparm parameters{};
@@ -318,10 +341,11 @@ Result<double> V4l2Device::set_rate(double fps) {
   if (period.numerator == 0 || period.denominator == 0) return 0.0;
   const double set = static_cast<double>(period.denominator) / period.numerator;
   if (fps > 0 && std::abs(set - fps) > kRateTolerance * fps) {
+    const std::string rates = offered_rates();
     return fail(ErrorCode::kInvalidArgument,
                 path_ + ": asked for " + rate_text(fps) + " frames a second, but the driver set " +
-                    rate_text(set) + ", all that it does at this size and format; set camera.fps " +
-                    "to that, or leave it out");
+                    rate_text(set) + (rates.empty() ? "" : "; at this size and format it does:") +
+                    rates + "; set camera.fps to what it does, or leave it out");
   }
   return set;
 }

@@ -77,6 +77,7 @@ class V4l2Device {
   [[nodiscard]] Result<void> identify();
   [[nodiscard]] std::vector<std::uint32_t> offered_formats() const;
   [[nodiscard]] std::string offered_sizes(std::uint32_t fourcc) const;
+  [[nodiscard]] std::string offered_rates() const;
   [[nodiscard]] Result<std::uint32_t> choose_fourcc(const std::string& wanted) const;
   [[nodiscard]] Result<V4l2Format> set_format(std::uint32_t fourcc, int width, int height);
   [[nodiscard]] Result<V4l2Format> check_layout(std::uint32_t fourcc) const;

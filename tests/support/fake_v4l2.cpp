@@ -101,6 +101,13 @@ int FakeV4l2::request(unsigned long what, void* argument) {
       entry.stepwise = {16, max_width, 2, 16, max_height, 2};
       return 0;
     }
+    case VIDIOC_ENUM_FRAMEINTERVALS: {
+      auto& entry = *static_cast<v4l2_frmivalenum*>(argument);
+      if (entry.index >= rates.size()) return -EINVAL;
+      entry.type = V4L2_FRMIVAL_TYPE_DISCRETE;
+      entry.discrete = {1000, static_cast<std::uint32_t>(rates[entry.index] * 1000)};
+      return 0;
+    }
     case VIDIOC_G_FMT:
     case VIDIOC_S_FMT:
       return format_request(what, *static_cast<v4l2_format*>(argument));

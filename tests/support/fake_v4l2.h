@@ -28,6 +28,7 @@ class FakeV4l2 : public V4l2System {
   std::uint32_t max_height = 1080;
   std::uint32_t row_padding = 0;    // bytes behind each row
   std::uint32_t data_offset = 0;    // multi-planar: of the pixels within a buffer
+  std::vector<double> rates;        // what it claims to offer
   double fps = 25;                  // the only rate; 0: the driver has no S_PARM
   bool takes_user_pointers = true;  // at REQBUFS
   bool takes_our_memory = true;     // at QBUF with USERPTR

@@ -10,6 +10,7 @@
 
 #include "pipeline/image_file.h"
 #include "pipeline/rectify.h"
+#include "tools/patternctl/rectify_cuda.h"
 
 namespace patternd::tools {
 namespace {
@@ -27,12 +28,6 @@ std::string size_text(int width, int height) {
 }
 
 Result<Image> rectify_picture(const RectifyArguments& a) {
-  if (a.backend == "cuda") {
-    return fail(
-        ErrorCode::kUnsupported,
-        "--backend cuda: this program rectifies single pictures on the CPU; leave --backend "
-        "out, or give auto or cpu");
-  }
   auto model = load_camera_model(a.calibration);
   if (!model) return tl::make_unexpected(model.error());
   auto picture = read_image(a.input);
@@ -43,6 +38,8 @@ Result<Image> rectify_picture(const RectifyArguments& a) {
                     a.calibration + " is for " +
                     size_text(model->image_width, model->image_height) + " (image_size)");
   }
+  // One picture on the CPU is done before a GPU is set up: auto means the CPU.
+  if (a.backend == "cuda") return rectify_on_cuda(*model, std::as_const(*picture).view());
   auto rectifier = Rectifier::create(*model, picture->format());
   if (!rectifier) {
     return fail(rectifier.error().code, a.calibration + ": " + rectifier.error().message);
@@ -79,7 +76,7 @@ void add_rectify(CLI::App& program, Context& context) {
   CLI::App* command = program.add_subcommand(
       "rectify", "Takes lens and perspective out of a picture (8 or 16 bit)");
   command->add_option("--calibration", a.calibration, "The camera's calibration file")->required();
-  command->add_option("--backend", a.backend, "Where to compute")
+  command->add_option("--backend", a.backend, "auto and cpu: the CPU; cuda: GPU 0")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
   command->add_option("--threads", a.threads, "0: as many as there are")

@@ -10,9 +10,10 @@
 namespace patternd {
 namespace {
 
-// Candidates that go on from the coarsest level: generous beside the matches wanted.
+// Candidates that go on from the coarsest level: generous beside the matches wanted. A pattern of
+// 60 pixels has 7×8 there, and hundreds of places look as much like it as it does itself.
 std::size_t most_coarse(const SearchParams& params) {
-  return static_cast<std::size_t>(std::clamp(20 * params.max_matches, 100, 4000));
+  return static_cast<std::size_t>(std::clamp(40 * params.max_matches, 100, 4000));
 }
 // Candidates that one item of a thread's work traces.
 constexpr std::size_t kCandidatesPerItem = 4;

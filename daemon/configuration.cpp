@@ -58,8 +58,8 @@ class Section {
 
 std::string read_name(const YamlNode& node, const std::string& fallback) {
   const std::string name = node.text(fallback);
-  const bool printable =
-      std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' || c < 0; });
+  const bool printable = std::all_of(name.begin(), name.end(),
+                                     [](char c) { return static_cast<unsigned char>(c) >= ' '; });
   if (name.empty() || name.size() > kLongestName || !printable)
     node.fault("is " + in_quotes(name), "must be 1 to 64 characters");
   return name;

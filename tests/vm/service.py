@@ -211,7 +211,7 @@ def captures_every_format():
             captured[fmt] = (status["frame"]["format"], status["camera"]["capture_path"])
     wanted = {"GREY", "Y10", "Y12", "Y16", "YUYV", "UYVY", "NV12", "RGB3", "BGR3", "YU12"} & set(offered)
     check(f"captures {' '.join(sorted(captured))}", wanted <= set(captured), (sorted(wanted - set(captured)), refused))
-    check("into its own memory (USERPTR)", {path for _, path in captured.values()} == {"userptr"}, captured)
+    check("into its own memory (USERPTR)", {path for _, path in captured.values()} == {"user_pointer"}, captured)
     check("a format that it can't read is refused by name", all("format" in text for text in refused.values()), refused)
     check("numbers rise over all changes of format", client.sequence_rises())
     client.close()
@@ -230,7 +230,7 @@ def captures_by_mmap(formats):
             paths[fmt] = client.ask(command="status")["data"]["camera"]["capture_path"]
         client.close()
     check(f"captures {' '.join(sorted(formats))} by MMAP where the driver refuses USERPTR",
-          set(paths) == set(formats) and set(paths.values()) == {"mmap"}, paths)
+          set(paths) == set(formats) and set(paths.values()) == {"one_copy"}, paths)
 
 
 def survives_injected_errors():

@@ -88,13 +88,24 @@ void Capture::start() {
   thread_ = std::thread([this] { run(); });
 }
 
-void Capture::stop() {
+void Capture::request_stop() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
   open_source_->source->interrupt();
+}
+
+bool Capture::wait_stopped(int timeout_ms) {
+  if (!thread_.joinable()) return true;
+  std::unique_lock<std::mutex> lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                           [this] { return run_ended_; });
+}
+
+void Capture::stop() {
+  request_stop();
   if (thread_.joinable()) thread_.join();
   if (is_open_) open_source_->source->stop();
   is_open_ = false;
@@ -106,6 +117,15 @@ CaptureState Capture::state() const {
 }
 
 void Capture::run() {
+  capture_frames();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    run_ended_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Capture::capture_frames() {
   while (!stopping_) {
     last_round_ns_ = monotonic_ns();
     if (!is_open_ && !reopen()) continue;

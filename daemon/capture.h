@@ -100,7 +100,12 @@ class Capture {
   [[nodiscard]] Result<SourceFormat> open();
   // Begins to capture; a live source that is not open is opened by the thread, again and again.
   void start();
-  // Ends the thread and closes the source. Frames in the queue stay.
+  // Asks the thread to end. It does so at once, unless the source is being opened, which has a
+  // deadline of its own.
+  void request_stop();
+  // Waits for that; false when `timeout_ms` has passed.
+  [[nodiscard]] bool wait_stopped(int timeout_ms);
+  // Ends the thread, however long it takes, and closes the source. Frames in the queue stay.
   void stop();
 
   [[nodiscard]] CaptureState state() const;
@@ -111,6 +116,7 @@ class Capture {
 
  private:
   void run();
+  void capture_frames();
   [[nodiscard]] bool reopen();
   [[nodiscard]] bool handle_failure(const Error& error);
   [[nodiscard]] bool has_stalled() const;
@@ -134,6 +140,7 @@ class Capture {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   CaptureState state_;
+  bool run_ended_ = false;
   std::atomic<bool> stopping_{false};
   std::atomic<std::int64_t> last_round_ns_{0};
   std::thread thread_;

@@ -12,6 +12,8 @@ namespace {
 // Frames that wait to be computed: one of a live camera (Capture sees to that), two of a recording.
 constexpr std::size_t kQueuedFrames = 2;
 constexpr std::size_t kResultSlots = 4;
+// A source that is not being opened lets go of its thread well within this.
+constexpr int kCaptureStopMs = 300;
 
 // A camera that may yet come is waited for; a mistake in the configuration never heals.
 bool may_come(const Error& error) {
@@ -97,7 +99,11 @@ Result<std::unique_ptr<Service>> Service::create(ServiceOptions options,
   return service;
 }
 
-Service::~Service() { stop(0); }
+Service::~Service() {
+  stop(0);
+  // Its callbacks use what is destroyed next.
+  if (const auto running = capture()) running->stop();
+}
 
 std::shared_ptr<const Configuration> Service::configuration() const {
   const std::lock_guard<std::mutex> lock(state_mutex_);
@@ -216,14 +222,19 @@ void Service::tick() {
   (void)compute_->take_retired();
 }
 
-void Service::stop(int patience_ms) {
-  if (stopped_) return;
+bool Service::stop(int patience_ms) {
+  if (stopped_) return true;
   stopped_ = true;
-  if (const auto running = capture()) running->stop();
+  const auto running = capture();
+  if (running != nullptr) {
+    running->request_stop();
+    if (running->wait_stopped(kCaptureStopMs)) running->stop();
+  }
   queue_.close();
   if (compute_ != nullptr) compute_->finish();
   answer_pending();
   if (publisher_ != nullptr) publisher_->finish(patience_ms);
+  return running == nullptr || running->wait_stopped(0);
 }
 
 Json Service::latency() const { return latency_json(statistics_, monotonic_ns()); }

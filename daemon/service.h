@@ -52,8 +52,9 @@ class Service {
   void start();
   void tick();
   // Captures no more, computes and publishes what has been captured, and lets clients read it for
-  // at most `patience_ms`.
-  void stop(int patience_ms);
+  // at most `patience_ms`. False where the camera is just being opened and does not let go of its
+  // thread yet: all else is done, and the destructor would wait for it.
+  bool stop(int patience_ms);
 
   // Reads the configuration again; whole or not at all. The outcome is logged, and told to `client`
   // where one asked. A reload that waits for its first frame is answered by tick().

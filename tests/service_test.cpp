@@ -73,7 +73,7 @@ class ServiceTest : public ::testing::Test {
           service_->reload(client);
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
-      service_->stop(patience_ms_);
+      stopped_ = service_->stop(patience_ms_);
     });
   }
   void end() {
@@ -111,6 +111,7 @@ class ServiceTest : public ::testing::Test {
   std::unique_ptr<Service> service_;
   std::atomic<bool> ending_{false};
   std::atomic<int> patience_ms_{kPatienceMs};
+  bool stopped_ = false;
   std::thread main_;
 };
 
@@ -321,6 +322,23 @@ TEST_F(ServiceTest, EndsWithTheReasonWhereARecordingCannotBeReadOn) {
   camera_->fail_with({ErrorCode::kIo, "frame 3 is cut short"});
   while (!service_->ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(service_->end_error()->message, "frame 3 is cut short");
+}
+
+TEST_F(ServiceTest, StopsWhileACameraThatDoesNotLetGoIsBeingOpened) {
+  ASSERT_TRUE(create());
+  ServiceClient client = connect();
+  camera_->allow(1);
+  run();
+  EXPECT_EQ(next(client)["seq"], 0);
+  camera_->block_starts(true);
+  camera_->fail_with({ErrorCode::kDevice, "unplugged"});
+  EXPECT_EQ(next(client)["state"], "lost");
+  while (camera_->starts() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ending_ = true;
+  main_.join();
+  EXPECT_FALSE(stopped_);
+  EXPECT_EQ(client.read_line(kPatienceMs).error().code, ErrorCode::kEndOfStream);
+  camera_->block_starts(false);
 }
 
 // Stopped at any moment: before the first frame, while frames flow, while the camera is away, while

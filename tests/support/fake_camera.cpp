@@ -15,8 +15,9 @@ class FakeSource : public Source {
   explicit FakeSource(FakeCamera& camera) : camera_(camera) {}
 
   Result<SourceFormat> start(FrameAllocator& allocator, int buffer_count) override {
-    const std::lock_guard<std::mutex> lock(camera_.mutex_);
+    std::unique_lock<std::mutex> lock(camera_.mutex_);
     ++camera_.starts_;
+    camera_.changed_.wait(lock, [this] { return !camera_.starts_blocked_; });
     if (camera_.error_) return tl::make_unexpected(*camera_.error_);
     format_.width = camera_.width_;
     format_.height = camera_.height_;
@@ -103,6 +104,12 @@ void FakeCamera::heal() {
 void FakeCamera::stall(bool stalled) {
   const std::lock_guard<std::mutex> lock(mutex_);
   stalled_ = stalled;
+  changed_.notify_all();
+}
+
+void FakeCamera::block_starts(bool blocked) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  starts_blocked_ = blocked;
   changed_.notify_all();
 }
 

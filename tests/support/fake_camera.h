@@ -25,6 +25,8 @@ class FakeCamera {
   void heal();
   // next() waits in vain.
   void stall(bool stalled);
+  // start() waits until this is taken back.
+  void block_starts(bool blocked);
   // A recording's end, once the allowed frames have been taken.
   void end_when_empty();
   void set_size(int width, int height);
@@ -42,6 +44,7 @@ class FakeCamera {
   std::uint64_t taken_ = 0;
   std::uint64_t starts_ = 0;
   bool stalled_ = false;
+  bool starts_blocked_ = false;
   bool ends_ = false;
   std::optional<Error> error_;
   int width_ = 32;

@@ -19,7 +19,7 @@ std::size_t most_coarse(const SearchParams& params) {
 constexpr std::size_t kCandidatesPerItem = 4;
 // A candidate that scores less than this share of a level's threshold where it comes down is not
 // worth looking around.
-constexpr double kHopeless = 0.5;
+constexpr double kHopeless = 0.35;
 // Losers remembered for the runners-up of a pattern.
 constexpr std::size_t kMostLosers = 512;
 
@@ -170,7 +170,7 @@ namespace {
 // first.
 void follow_down(const TraceStep& step, const TraceImage& image, TraceScratch& scratch,
                  Candidate& candidate) {
-  constexpr double kWorthRefining = 0.6;
+  constexpr double kWorthRefining = 0.5;
   constexpr RefineLimits kFarLimits{6, 0.06, 0.5};
   if (step.by_regression && !step.neighbours_first &&
       refine(step.regression, image, scratch, candidate, kTraceLimits).converged)

@@ -146,7 +146,7 @@ void plan_steps(PatternPlan& plan, int size_levels, double step_top_deg, bool wi
     // The coarsest level's own loss is in its candidates: the next level tells them apart better.
     if (l == plan.top_level) step.threshold = std::min(step.threshold, 0.9 * plan.coarse.threshold);
     step.least_visible = params.min_visible * share_without(level.width, level.height, 1.1);
-    step.most_kept = l + 1 >= plan.top_level ? std::max<std::size_t>(60, 6 * wanted)
+    step.most_kept = l + 1 >= plan.top_level ? std::max<std::size_t>(60, 10 * wanted)
                                              : std::max<std::size_t>(24, 3 * wanted);
     // One level below the coarsest a candidate may still be a pixel and a step off.
     step.neighbours_first = l + 1 >= plan.top_level;

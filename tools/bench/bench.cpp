@@ -1,6 +1,7 @@
 #include "tools/bench/bench.h"
 
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <thread>
 
@@ -9,10 +10,17 @@
 namespace patternd::bench {
 namespace {
 
-double timed_us(const std::function<void()>& run) {
-  const std::int64_t start_ns = monotonic_ns();
+std::int64_t now_ns(Clock clock) {
+  if (clock == Clock::kWall) return monotonic_ns();
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+double timed_us(const std::function<void()>& run, Clock clock) {
+  const std::int64_t start_ns = now_ns(clock);
   run();
-  return static_cast<double>(monotonic_ns() - start_ns) * 1e-3;
+  return static_cast<double>(now_ns(clock) - start_ns) * 1e-3;
 }
 
 std::string processor_name() {
@@ -36,11 +44,12 @@ std::string compiler_name() {
 
 }  // namespace
 
-std::vector<Timing> compare(const std::vector<Contestant>& contestants, int repetitions) {
+std::vector<Timing> compare(const std::vector<Contestant>& contestants, int repetitions,
+                            Clock clock) {
   std::vector<std::vector<double>> times(contestants.size());
   for (int round = -1; round < repetitions; ++round) {
     for (std::size_t i = 0; i < contestants.size(); ++i) {
-      const double time_us = timed_us(contestants[i].run);
+      const double time_us = timed_us(contestants[i].run, clock);
       if (round >= 0) times[i].push_back(time_us);
     }
   }

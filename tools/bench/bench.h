@@ -37,10 +37,15 @@ struct Timing {
   double best_us = 0;
 };
 
+enum class Clock {
+  kWall,
+  kThreadCpu,  // the calling thread's processor time: for one-core contests on a shared machine
+};
+
 // Runs all contestants in turn, `repetitions` times (one more to warm up), so that a disturbance
 // hits all of them.
 [[nodiscard]] std::vector<Timing> compare(const std::vector<Contestant>& contestants,
-                                          int repetitions);
+                                          int repetitions, Clock clock = Clock::kWall);
 
 // "AMD EPYC, 2 cores, GCC 12.2.0, commit abc1234": printed at the head of every table.
 [[nodiscard]] std::string machine_line();

@@ -169,7 +169,7 @@ Result<Row> measure_picture(NamedPicture& picture, int repetitions) {
                                                               8, CV_32S, algorithm);
                            }});
   }
-  const std::vector<Timing> times = compare(contestants, repetitions);
+  const std::vector<Timing> times = compare(contestants, repetitions, Clock::kThreadCpu);
   if (statistics.rows - 1 != ours.count())
     return fail(ErrorCode::kInternal, picture.name + ": OpenCV finds another number of components");
   Row row;
@@ -186,7 +186,7 @@ Result<void> run_pictures(const Arguments& a, const Options& options) {
   auto pictures = make_pictures(a);
   if (!pictures) return tl::make_unexpected(pictures.error());
   if (!options.json) {
-    std::printf("%s; one core, %dx%d, connectivity 8, microseconds, medians\n",
+    std::printf("%s; one core, %dx%d, connectivity 8, microseconds of processor time, medians\n",
                 machine_line().c_str(), a.size, a.size);
     std::printf("%-16s %9s %10s %10s %7s %10s %7s %10s\n", "picture", "count", "OpenCV",
                 "labels+box", "", "boxes", "", "service");
@@ -203,7 +203,7 @@ Result<void> run_pictures(const Arguments& a, const Options& options) {
 // own.
 Result<void> run_report(const Arguments& a, const Options& options) {
   if (!options.json) {
-    std::printf("%s; one core, colour photograph, similarity 10, connectivity 8\n",
+    std::printf("%s; one core, colour photograph, similarity 10, connectivity 8, processor time\n",
                 machine_line().c_str());
     std::printf("%6s %12s %12s %10s\n", "width", "A, s", "runs, s", "A/runs");
   }
@@ -225,7 +225,8 @@ Result<void> run_report(const Arguments& a, const Options& options) {
       contestants.push_back(
           {name_of(method), [shared, &photo] { (void)shared->process(photo->view()); }});
     }
-    const auto times = compare(contestants, options.repetitions > 0 ? options.repetitions : 1);
+    const auto times =
+        compare(contestants, options.repetitions > 0 ? options.repetitions : 1, Clock::kThreadCpu);
     const double a_s = times[0].median_us * 1e-6;
     const double runs_s = times[1].median_us * 1e-6;
     if (options.json) {
@@ -242,7 +243,8 @@ Result<void> run_report(const Arguments& a, const Options& options) {
 // Time against pixels: noise of 50 %, and spots, from 0.1 to 100 megapixels.
 Result<void> run_sizes(const Options& options) {
   if (!options.json) {
-    std::printf("%s; one core, labels with boxes, nanoseconds a pixel\n", machine_line().c_str());
+    std::printf("%s; one core, labels with boxes, nanoseconds of processor time a pixel\n",
+                machine_line().c_str());
     std::printf("%7s %10s %10s\n", "Mpixel", "noise50", "spots");
   }
   for (const int side : {316, 1000, 3162, 10000}) {
@@ -252,7 +254,8 @@ Result<void> run_sizes(const Options& options) {
       auto ours = Ours::create(image);
       if (!ours) return tl::make_unexpected(ours.error());
       const int repetitions = options.repetitions > 0 ? options.repetitions : side < 2000 ? 9 : 3;
-      const auto times = compare({{"both", [&] { ours->label_and_measure(image); }}}, repetitions);
+      const auto times = compare({{"both", [&] { ours->label_and_measure(image); }}}, repetitions,
+                                 Clock::kThreadCpu);
       ns_per_pixel[i] = times[0].median_us * 1e3 / (static_cast<double>(side) * side);
     }
     const double megapixels = static_cast<double>(side) * side * 1e-6;

@@ -687,7 +687,9 @@ double ComponentLabeller::threshold() const { return state_->threshold; }
 
 std::int64_t ComponentLabeller::boxes(ComponentBox* boxes, std::int64_t size) const {
   const std::int64_t written = std::min(size, state_->count);
-  for (std::int64_t i = 0; i < written; ++i) boxes[i] = components::box_of(state_->sums(), i + 1);
+  const Geometry* const geometry = state_->geometry.data() + 1;
+  const Region region = state_->region;
+  for (std::int64_t i = 0; i < written; ++i) boxes[i] = components::box_of(geometry[i], region);
   return written;
 }
 

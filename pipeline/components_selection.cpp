@@ -5,22 +5,10 @@
 
 namespace patternd::components {
 
-ComponentBox box_of(const Sums& sums, std::int64_t label) {
-  const Geometry& g = sums.geometry[label];
-  const auto area = static_cast<double>(g.area);
-  return {static_cast<std::int64_t>(g.area),
-          sums.region.x + static_cast<double>(g.sum_2x) / (2 * area),
-          sums.region.y + static_cast<double>(g.sum_y) / area,
-          sums.region.x + g.left(),
-          sums.region.y + g.top(),
-          g.right - g.left() + 1,
-          g.bottom - g.top() + 1};
-}
-
 Blob blob_of(const Sums& sums, std::int64_t label) {
   const Geometry& g = sums.geometry[label];
   const Region& region = sums.region;
-  const ComponentBox box = box_of(sums, label);
+  const ComponentBox box = box_of(g, region);
   Blob b;
   b.id = label;
   b.area_px = box.area_px;

@@ -25,7 +25,16 @@ struct Sums {
   Region region;
 };
 
-[[nodiscard]] ComponentBox box_of(const Sums& sums, std::int64_t label);
+[[nodiscard]] inline ComponentBox box_of(const Geometry& g, const Region& region) {
+  const auto area = static_cast<double>(static_cast<std::int64_t>(g.area));
+  return {static_cast<std::int64_t>(g.area),
+          region.x + static_cast<double>(static_cast<std::int64_t>(g.sum_2x)) / (2 * area),
+          region.y + static_cast<double>(static_cast<std::int64_t>(g.sum_y)) / area,
+          region.x + g.left(),
+          region.y + g.top(),
+          g.right - g.left() + 1,
+          g.bottom - g.top() + 1};
+}
 [[nodiscard]] Blob blob_of(const Sums& sums, std::int64_t label);
 
 // Some filter can leave a component out.

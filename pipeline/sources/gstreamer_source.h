@@ -24,7 +24,7 @@ namespace patternd {
 class GstreamerSource : public Source {
  public:
   explicit GstreamerSource(CameraConfig config) : config_(std::move(config)) {}
-  ~GstreamerSource() override { stop(); }
+  ~GstreamerSource() override { GstreamerSource::stop(); }
   GstreamerSource(const GstreamerSource&) = delete;
   GstreamerSource& operator=(const GstreamerSource&) = delete;
 

@@ -41,7 +41,7 @@ FrameStamp ReplayTimeline::stamp(std::uint64_t n) const {
   return stamp;
 }
 
-ReplaySource::~ReplaySource() { stop(); }
+ReplaySource::~ReplaySource() { ReplaySource::stop(); }
 
 // Finds out what kind of recording `path` is, and opens it.
 Result<void> ReplaySource::open() {

@@ -34,7 +34,7 @@ V4l2Source::V4l2Source(CameraConfig config, V4l2System& system)
 }
 
 V4l2Source::~V4l2Source() {
-  stop();
+  V4l2Source::stop();
   if (wakeup_ >= 0) ::close(wakeup_);
 }
 

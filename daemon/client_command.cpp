@@ -60,9 +60,10 @@ std::string read_words(const Json& list, const std::vector<std::string>& known,
 
 std::string read_types(const Json& list, Subscription& subscription) {
   std::vector<std::string> types;
-  std::string wrong = read_words(list, {"result", "camera"}, types);
+  std::string wrong = read_words(list, {"result", "camera", "drift"}, types);
   subscription.results = std::find(types.begin(), types.end(), "result") != types.end();
   subscription.camera = std::find(types.begin(), types.end(), "camera") != types.end();
+  subscription.drift = std::find(types.begin(), types.end(), "drift") != types.end();
   return wrong;
 }
 

@@ -16,6 +16,7 @@ inline constexpr std::size_t kMaxCommandBytes = std::size_t{64} << 10;
 struct Subscription {
   bool results = true;
   bool camera = true;
+  bool drift = true;
   std::vector<std::string> patterns;  // matches of these alone; empty: all
   int every = 1;                      // the first result, then each every-th
 };

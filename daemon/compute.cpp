@@ -96,6 +96,7 @@ Result<void> Compute::process(const CapturedFrame& frame, ResultSlot& slot) {
     slot.result.matches.reserve(match_bound(*slot.format));
   if (auto done = current_->processor->process(frame.image, slot.result); !done) return done;
   slot.processed_ns = monotonic_ns();
+  watch_drift(slot.result.matches);
   slot.started_ns = frame.started_ns;
   slot.info = frame.info;
   slot.info.configuration = current_->number;
@@ -103,6 +104,23 @@ Result<void> Compute::process(const CapturedFrame& frame, ResultSlot& slot) {
   slot.result.times[Stage::kCapture] =
       std::max<std::int64_t>(frame.info.received_mono_ns - frame.info.captured_mono_ns, 0);
   return {};
+}
+
+void Compute::watch_drift(const std::vector<Match>& matches) {
+  if (!current_->drift_watch) return;
+  DriftWatch& watch = *current_->drift_watch;
+  const std::uint64_t compared = watch.drift().compared;
+  const bool changed = watch.feed(matches);
+  const Drift& drift = watch.drift();
+  if (drift.compared != compared) current_->set_drift(drift);
+  if (!changed) return;
+  publisher_.tell_drift(drift);
+  if (drift.moved) {
+    spdlog::warn("camera=moved worst_mm={:.3f} consequence=\"places in millimetres are off\"",
+                 drift.worst_mm);
+  } else {
+    spdlog::info("camera=in_place worst_mm={:.3f}", drift.worst_mm);
+  }
 }
 
 void Compute::count_failure(const CapturedFrame& frame, const std::string& reason) {

@@ -44,6 +44,7 @@ class Compute {
   void compute(CapturedFrame& frame);
   [[nodiscard]] bool adopt(const RawImageView& image, std::uint64_t seq);
   [[nodiscard]] Result<void> process(const CapturedFrame& frame, ResultSlot& slot);
+  void watch_drift(const std::vector<Match>& matches);
   void count_failure(const CapturedFrame& frame, const std::string& reason);
 
   FrameQueue& queue_;

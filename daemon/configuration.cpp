@@ -304,6 +304,44 @@ std::string read_dark_frame(const YamlNode& root, const YamlReader& reader,
   return read_path(file, reader);
 }
 
+std::optional<FiducialParams> read_fiducials(
+    const YamlNode& root, const std::vector<Configuration::PatternEntry>& patterns) {
+  if (!root["fiducials"].present()) return std::nullopt;
+  const Section fiducials(root["fiducials"], "fiducials.");
+  FiducialParams params;
+  const YamlNode names =
+      fiducials.node().required("patterns", "must be a list of names of patterns");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string name = names.item(i).text("");
+    const auto entry = std::find_if(patterns.begin(), patterns.end(),
+                                    [&](const auto& pattern) { return pattern.name == name; });
+    const auto index = static_cast<int>(entry - patterns.begin());
+    const bool twice =
+        std::find(params.patterns.begin(), params.patterns.end(), index) != params.patterns.end();
+    if (entry == patterns.end() || twice) {
+      names.item(i).fault("is " + in_quotes(name) + (twice ? " a second time" : ""),
+                          "must be the name of one of the patterns, none twice");
+    }
+    params.patterns.push_back(index);
+  }
+  const YamlNode places =
+      fiducials.node().required("places_mm", "must be a list of [x, y], one a pattern");
+  const ConfigurationKey& row = fiducials.row("places_mm");
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto place = places.item(i).numbers(2, row.low, row.high);
+    params.places_mm.push_back(place ? Point2{(*place)[0], (*place)[1]} : Point2{});
+  }
+  if (names.present() && places.present() &&
+      (params.patterns.empty() || params.patterns.size() != params.places_mm.size())) {
+    fiducials.node().fault("names " + std::to_string(params.patterns.size()) + " patterns and " +
+                               std::to_string(params.places_mm.size()) + " places",
+                           "must be as many places as patterns, at least one");
+  }
+  fiducials.read("limit_mm", params.limit_mm);
+  fiducials.read_integer("every", params.every);
+  return params;
+}
+
 bool is_device_image(const std::string& image) {
   return image.size() >= 5 && image.size() <= 7 && image.compare(0, 3, "sm_") == 0 &&
          image.find_first_not_of("0123456789", 3) == std::string::npos;
@@ -402,6 +440,12 @@ void load_parts(const YamlNode& root, Configuration& configuration, std::string&
                                 "must be for the camera's width and height");
     }
   }
+  const auto& calibration = configuration.calibration;
+  if (configuration.fiducials &&
+      !(calibration && calibration->plane && calibration->plane->mm_per_px > 0)) {
+    root["fiducials"].fault("needs millimetres",
+                            "must stand beside a calibration whose plane has mm_per_px");
+  }
   if (!configuration.dark_frame_file.empty()) {
     Image dark;
     adopt(read_image(configuration.dark_frame_file), root["blobs"]["dark_frame"], faults, dark);
@@ -444,12 +488,13 @@ Result<Configuration> load_configuration(const std::string& path,
   configuration.patterns = read_patterns(root, *reader);
   configuration.blobs = read_blobs(root);
   configuration.dark_frame_file = read_dark_frame(root, *reader, configuration.blobs);
+  configuration.fiducials = read_fiducials(root, configuration.patterns);
   configuration.compute = read_compute(root);
   configuration.listen = read_publish(root, *reader);
   configuration.latency_log = read_path(Section(root["latency"], "latency.").at("log"), *reader);
   configuration.log_level = static_cast<LogLevel>(
       Section(root["log"], "log.").at("level").choice(1, {"debug", "info", "warning", "error"}));
-  for (const char* key : {"fiducials", "recording"}) Section(root, "").refuse_later(key);
+  Section(root, "").refuse_later("recording");
   apply(overrides, configuration);
   std::string other_files;
   load_parts(root, configuration, other_files);

@@ -9,6 +9,7 @@
 #include "calibration/camera_model.h"
 #include "daemon/address.h"
 #include "pipeline/components.h"
+#include "pipeline/drift_watch.h"
 #include "pipeline/match.h"
 #include "pipeline/pattern.h"
 #include "pipeline/result.h"
@@ -44,6 +45,7 @@ struct Configuration {
   std::optional<BlobParams> blobs;
   std::string dark_frame_file;              // for blobs.reference dark; empty: none
   std::shared_ptr<const Image> dark_frame;  // never null where there is a file
+  std::optional<FiducialParams> fiducials;
   ComputeConfig compute;
   std::vector<Address> listen{Address{}};
   std::string latency_log;  // empty: none

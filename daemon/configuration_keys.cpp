@@ -92,6 +92,14 @@ const std::vector<ConfigurationKey>& configuration_keys() {
       {"blobs.dark_frame", "", "a path", 0, 0,
        "`reference: dark`: a picture as the camera gives it without light"},
       {"blobs.roi", "all", "`all` or `[x, y, width, height]`", -kSide, kSide, "pixels looked at"},
+      {"fiducials.patterns", "", "a list of names of `patterns`, none twice", 0, 0,
+       "patterns whose places on the plane are known: their drift tells that the camera moved"},
+      {"fiducials.places_mm", "", "a list of `[x, y]`, one a pattern", -1e6, 1e6,
+       "where their reference points lie, millimetres of the calibration's plane"},
+      {"fiducials.limit_mm", "0.5", "a number from 0.001 to 10000", 0.001, 10000,
+       "millimetres; farther off in three comparisons in a row is a move"},
+      {"fiducials.every", "100", "a number from 1 to 1000000", 1, 1e6,
+       "frames between two comparisons"},
       {"compute.backend", "auto", "`auto`, `cpu` or `cuda`", 0, 0,
        "`auto`: CUDA where there is a device, else the CPU"},
       {"compute.device", "0", "a number from 0 to 63", 0, 63, "`cuda`: number of the device"},
@@ -121,10 +129,9 @@ const ConfigurationKey& configuration_key(std::string_view path) {
 }
 
 const std::vector<std::string_view>& later_keys() {
-  static const std::vector<std::string_view> keys = {
-      "fiducials",         "publish.http",           "publish.mqtt",
-      "publish.tcp.allow", "publish.tcp.token_file", "publish.tcp.tls",
-      "recording"};
+  static const std::vector<std::string_view> keys = {"publish.http",      "publish.mqtt",
+                                                     "publish.tcp.allow", "publish.tcp.token_file",
+                                                     "publish.tcp.tls",   "recording"};
   return keys;
 }
 

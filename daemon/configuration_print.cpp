@@ -109,6 +109,21 @@ std::string blob_filters_yaml(const BlobParams& blobs) {
          "\n  min_peak: " + number(blobs.min_peak);
 }
 
+std::string fiducials_yaml(const Configuration& configuration) {
+  const FiducialParams& fiducials = *configuration.fiducials;
+  std::string names;
+  std::string places;
+  for (std::size_t i = 0; i < fiducials.patterns.size(); ++i) {
+    const auto pattern = static_cast<std::size_t>(fiducials.patterns[i]);
+    names.append(i > 0 ? ", " : "").append(word(configuration.patterns[pattern].name));
+    places.append(i > 0 ? ", " : "")
+        .append(range({fiducials.places_mm[i].x, fiducials.places_mm[i].y}));
+  }
+  return "fiducials:\n  patterns: [" + names + "]\n  places_mm: [" + places +
+         "]\n  limit_mm: " + number(fiducials.limit_mm) +
+         "\n  every: " + std::to_string(fiducials.every) + "\n";
+}
+
 std::string blobs_yaml(const BlobParams& blobs, const std::string& dark_frame_file) {
   constexpr const char* kReferences[] = {"off", "dark", "alternate"};
   std::string out = "blobs:\n";
@@ -160,6 +175,7 @@ std::string to_yaml(const Configuration& configuration) {
     out += "calibration: " + path_word(configuration.calibration_file) + "\n";
   out += configuration.patterns.empty() ? "patterns: []\n" : "patterns:\n";
   for (const auto& entry : configuration.patterns) out += pattern_yaml(entry);
+  if (configuration.fiducials) out += fiducials_yaml(configuration);
   if (configuration.blobs) out += blobs_yaml(*configuration.blobs, configuration.dark_frame_file);
   out += compute_yaml(configuration.compute);
   out += publish_yaml(configuration.listen);

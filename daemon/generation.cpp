@@ -13,6 +13,16 @@ bool Generation::takes(const RawImageView& image) const {
          image.bayer == format.bayer;
 }
 
+Drift Generation::drift() const {
+  const std::lock_guard<std::mutex> lock(drift_mutex_);
+  return drift_;
+}
+
+void Generation::set_drift(const Drift& drift) {
+  const std::lock_guard<std::mutex> lock(drift_mutex_);
+  drift_ = drift;
+}
+
 ProcessorConfig processor_config(const Configuration& configuration, const SourceFormat& format) {
   ProcessorConfig config;
   config.width = format.width;
@@ -46,6 +56,11 @@ Result<std::shared_ptr<Generation>> make_generation(const Configuration& configu
   auto labels = result_format(config);
   for (std::size_t i = 0; i < labels.patterns.size(); ++i)
     labels.patterns[i].name = configuration.patterns[i].name;
+  if (configuration.fiducials) {
+    auto watch = DriftWatch::create(*configuration.fiducials, config.patterns.size());
+    if (!watch) return fail(watch.error().code, configuration.file + ": " + watch.error().message);
+    generation->drift_watch = std::move(*watch);
+  }
   generation->result_format = std::make_shared<const ResultFormat>(std::move(labels));
   return generation;
 }

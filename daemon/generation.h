@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "daemon/configuration.h"
 #include "daemon/messages.h"
 #include "daemon/result_line.h"
+#include "pipeline/drift_watch.h"
 #include "pipeline/frame_processor.h"
 #include "pipeline/source.h"
 
@@ -28,8 +31,17 @@ struct Generation {
   std::atomic<bool> started{false};
   std::atomic<std::uint64_t> first_seq{0};
 
+  // The compute thread's, where fiducials are configured; what it found last is for everyone.
+  std::optional<DriftWatch> drift_watch;
+  [[nodiscard]] Drift drift() const;
+  void set_drift(const Drift& drift);
+
   // Frames of this kind are what the processor was made for.
   [[nodiscard]] bool takes(const RawImageView& image) const;
+
+ private:
+  mutable std::mutex drift_mutex_;
+  Drift drift_;
 };
 
 // Makes the processor that `compute` asks for.

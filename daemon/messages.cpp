@@ -26,6 +26,20 @@ std::string camera_line(bool lost, std::string_view reason) {
   return line_of({{"type", "camera"}, {"state", lost ? "lost" : "back"}, {"reason", reason}});
 }
 
+Json drift_json(const Drift& drift) {
+  return {{"moved", drift.moved},
+          {"found", drift.found},
+          {"worst_mm", drift.worst_mm},
+          {"shift_mm", {drift.shift_x_mm, drift.shift_y_mm}},
+          {"turn_deg", drift.turn_deg}};
+}
+
+std::string drift_line(const Drift& drift) {
+  Json line = {{"type", "drift"}};
+  line.update(drift_json(drift));
+  return line_of(line);
+}
+
 std::string reply_line(std::string_view command, const Json& data) {
   return line_of({{"type", "reply"}, {"command", command}, {"ok", true}, {"data", data}});
 }

@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "pipeline/drift_watch.h"
+
 namespace patternd {
 
 using Json = nlohmann::ordered_json;
@@ -26,6 +28,9 @@ struct Greeting {
 // Results that a slow client lost since it was last told.
 [[nodiscard]] std::string dropped_line(std::uint64_t count);
 [[nodiscard]] std::string camera_line(bool lost, std::string_view reason);
+// `fiducials` are off their places, or back.
+[[nodiscard]] std::string drift_line(const Drift& drift);
+[[nodiscard]] Json drift_json(const Drift& drift);
 [[nodiscard]] std::string reply_line(std::string_view command, const Json& data);
 // `command` is empty where the line did not say one: null is printed.
 [[nodiscard]] std::string error_line(std::string_view command, std::string_view error);

@@ -125,6 +125,16 @@ void Publisher::tell_camera(bool lost, const std::string& reason) {
   });
 }
 
+void Publisher::tell_drift(const Drift& drift) {
+  post([this, text = drift_line(drift)] {
+    publish_ready();  // results from before come before
+    for (const auto& [id, client] : clients_) {
+      if (client->subscription().drift && !client->closing()) client->send_own(text);
+    }
+    flush_clients();
+  });
+}
+
 void Publisher::greet_with(const Greeting& greeting) {
   post([this, text = hello_line(greeting), names = greeting.patterns] {
     greeting_ = text;
@@ -445,6 +455,7 @@ void Publisher::execute(Client& client, const ClientCommand& command) {
   Json types = Json::array();
   if (wanted.results) types.push_back("result");
   if (wanted.camera) types.push_back("camera");
+  if (wanted.drift) types.push_back("drift");
   const Json patterns = wanted.patterns.empty() ? pattern_names_ : wanted.patterns;
   client.send_own(reply_line(command.name,
                              {{"types", types}, {"patterns", patterns}, {"every", wanted.every}}));

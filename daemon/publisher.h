@@ -76,6 +76,7 @@ class Publisher {
   // From any thread; done by the publisher's thread soon after.
   void reply(std::uint64_t client, std::string line);
   void tell_camera(bool lost, const std::string& reason);
+  void tell_drift(const Drift& drift);
   // What clients that connect from now on are greeted with.
   void greet_with(const Greeting& greeting);
   // Takes over the listeners; those with the address of a present one are not among them. `keep`:

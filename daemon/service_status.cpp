@@ -71,6 +71,11 @@ Json Service::status() const {
                          {"description", generation->processor->description()},
                          {"frames", compute_->computed()},
                          {"failed", compute_->failed()}};
+    if (generation->drift_watch) {
+      const Drift drift = generation->drift();
+      status["fiducials"] = drift_json(drift);
+      status["fiducials"]["compared"] = drift.compared;
+    }
   }
   status["publish"] = publish_json(publisher_->counters(), publisher_->bound_addresses());
   if (log != nullptr) {

@@ -601,18 +601,23 @@ YamlNode YamlReader::root() const {
 }
 
 Result<void> YamlReader::finish() const {
+  // Unknown keys are added to a copy: who goes on reading makes more keys known.
   std::vector<Fault> faults = impl_->faults;
-  std::swap(faults, impl_->faults);
   impl_->add_unknown_keys(impl_->root, "");
   std::swap(faults, impl_->faults);
-  faults.insert(faults.end(), impl_->faults.begin(), impl_->faults.end());
   if (faults.empty()) return {};
   std::stable_sort(faults.begin(), faults.end(),
                    [](const Fault& a, const Fault& b) { return a.place < b.place; });
-  const auto same = [](const Fault& a, const Fault& b) {
-    return a.place == b.place && a.text == b.text;
-  };
-  faults.erase(std::unique(faults.begin(), faults.end(), same), faults.end());
+  // A key that was asked for twice says what is wrong once.
+  auto kept = faults.begin();
+  auto first_at_place = kept;
+  for (auto it = faults.begin(); it != faults.end(); ++it) {
+    if (first_at_place != kept && !(first_at_place->place == it->place)) first_at_place = kept;
+    const bool said = std::any_of(first_at_place, kept,
+                                  [&](const Fault& other) { return other.text == it->text; });
+    if (!said) *kept++ = *it;
+  }
+  faults.erase(kept, faults.end());
   std::string message;
   for (std::size_t i = 0; i < faults.size(); ++i) {
     if (i > 0) message += '\n';

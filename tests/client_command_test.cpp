@@ -34,7 +34,7 @@ TEST(ClientCommand, IsRefusedWithTheCause) {
       {"{\"command\":\"subscribe\",\"types\":\"result\"}", "subscribe",
        "types must be a list of strings"},
       {"{\"command\":\"subscribe\",\"types\":[\"frames\"]}", "subscribe",
-       "types has \"frames\"; there are: result, camera"},
+       "types has \"frames\"; there are: result, camera, drift"},
       {"{\"command\":\"subscribe\",\"patterns\":[\"screw\"]}", "subscribe",
        "patterns has \"screw\"; there are: bolt, nut"},
       {"\xff", "", "byte 1 is not UTF-8; " + json},

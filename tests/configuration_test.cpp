@@ -150,9 +150,16 @@ constexpr BadConfiguration kBad[] = {
      "p.yaml:2:27: publish.mqtt: comes with a later version of patternd; leave the key out"},
     {"camera: {source: replay, path: f}\npublish: {}\n",
      "p.yaml:2:10: publish: gives results out nowhere; must have tcp or unix, or be left out"},
-    {"camera: {source: replay, path: f}\nfiducials: {every: 3}\nrecording: {max_mb: 3}\n",
-     "p.yaml:2:12: fiducials: comes with a later version of patternd; leave the key out\n"
-     "p.yaml:3:12: recording: comes with a later version of patternd; leave the key out"},
+    {"camera: {source: replay, path: f}\nfiducials: {patterns: [a], places_mm: [[0, 0], [1, 1]]}\n",
+     "p.yaml:2:12: fiducials: names 1 patterns and 2 places; must be as many places as patterns, "
+     "at "
+     "least one\n"
+     "p.yaml:2:12: fiducials: needs millimetres; must stand beside a calibration whose plane has "
+     "mm_per_px\n"
+     "p.yaml:2:24: fiducials.patterns[0]: is \"a\"; must be the name of one of the patterns, none "
+     "twice"},
+    {"camera: {source: replay, path: f}\nrecording: {max_mb: 3}\n",
+     "p.yaml:2:12: recording: comes with a later version of patternd; leave the key out"},
     {"camera: {source: replay, path: f}\nlog: {level: loud}\n",
      "p.yaml:2:14: log.level: is \"loud\"; must be debug, info, warning or error"},
     {"camera: {source: replay, path: f}\nlatency:\n",
@@ -205,6 +212,27 @@ TEST_F(ConfigurationFile, ShippedAsAnExampleNamesEveryKeyWithItsDefault) {
 }
 
 // Every default of the table, looked up in the effective configuration of a file that gives none.
+TEST_F(ConfigurationFile, ReadsFiducialsBesideACalibrationWithMillimetres) {
+  write_pattern("p.png");
+  std::ofstream(folder_.file("c.yaml"))
+      << "image_size: [640, 480]\nlens: {model: none}\nplane: {homography: [1, 0, 0, 0, 1, 0, 0, "
+         "0, "
+         "1], width: 640, height: 480, mm_per_px: 0.5, origin_px: [0, 0]}\n";
+  const auto loaded = load_configuration(write(
+      std::string(kCamera) +
+      "calibration: c.yaml\npatterns: [{name: a, pattern: p.png}, {name: b, pattern: p.png}]\n"
+      "fiducials: {patterns: [b], places_mm: [[-3, 4.5]]}\n"));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_TRUE(loaded->fiducials);
+  EXPECT_EQ(loaded->fiducials->patterns, std::vector<int>{1});
+  EXPECT_EQ(loaded->fiducials->places_mm[0].x, -3);
+  EXPECT_EQ(loaded->fiducials->limit_mm, 0.5);
+  EXPECT_EQ(loaded->fiducials->every, 100);
+  const auto again = load_configuration(write(to_yaml(*loaded)));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(to_yaml(*again), to_yaml(*loaded));
+}
+
 TEST_F(ConfigurationFile, GivesEveryKeyTheDefaultOfTheTable) {
   write_pattern("p.png");
   const auto loaded = load_configuration(
@@ -212,7 +240,9 @@ TEST_F(ConfigurationFile, GivesEveryKeyTheDefaultOfTheTable) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   const std::string effective = to_yaml(*loaded);
   for (const ConfigurationKey& key : configuration_keys()) {
-    if (key.fallback.empty() || key.path == "camera.controls") continue;
+    // (Fiducials stand only where there are some, beside a calibration.)
+    const bool fiducials = key.path.substr(0, 10) == "fiducials.";
+    if (key.fallback.empty() || key.path == "camera.controls" || fiducials) continue;
     const std::string name(key.path.substr(key.path.find_last_of('.') + 1));
     const std::string plain = name + ": " + std::string(key.fallback) + "\n";
     const std::string with_quotes = name + ": \"" + std::string(key.fallback) + "\"\n";

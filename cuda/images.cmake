@@ -1,8 +1,13 @@
 # Device images: kernels/patternd_kernels.cu compiled ahead of time into every form that a driver may want, and embedded
 # in the library by one generated C file. A compiler that is missing costs its images and a line that says so.
 
-# Known to be worth native code; those that the toolkit at hand does not know are left out.
-set(PATTERND_CUDA_ARCHITECTURES "53;62;72;75;80;86;87;89;90;100;110;120" CACHE STRING
+# Known to be worth native code; those that the toolkit at hand does not know are left out. Builds for sanitizers and
+# debugging test the host's code: one architecture does, and each costs ten seconds of a core.
+set(default_architectures "53;62;72;75;80;86;87;89;90;100;110;120")
+if(PATTERND_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(default_architectures "75")
+endif()
+set(PATTERND_CUDA_ARCHITECTURES "${default_architectures}" CACHE STRING
     "Compute capabilities (without the dot) to compile native device code for")
 set(PATTERND_KERNEL_SOURCE ${CMAKE_CURRENT_SOURCE_DIR}/kernels/patternd_kernels.cu)
 set(PATTERND_IMAGE_DIR ${CMAKE_CURRENT_BINARY_DIR}/images)

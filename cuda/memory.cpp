@@ -34,18 +34,23 @@ Result<DeviceBuffer> DeviceBuffer::create(const std::shared_ptr<const Device>& d
   return buffer;
 }
 
+Result<void> DeviceBuffer::write(const std::shared_ptr<const Device>& device, const void* from,
+                                 std::size_t bytes) const {
+  auto stream = Stream::create(device);
+  if (!stream) return tl::make_unexpected(stream.error());
+  const Driver& api = device->driver();
+  if (auto ok = api.check(api.memcpy_h2d_async(pointer(), from, bytes, stream->get()),
+                          "cuMemcpyHtoDAsync");
+      !ok)
+    return ok;
+  return stream->wait();
+}
+
 Result<DeviceBuffer> DeviceBuffer::copy_of(const std::shared_ptr<const Device>& device,
                                            const void* from, std::size_t bytes) {
   auto buffer = create(device, bytes);
   if (!buffer) return buffer;
-  auto stream = Stream::create(device);
-  if (!stream) return tl::make_unexpected(stream.error());
-  const Driver& api = device->driver();
-  if (auto ok = api.check(api.memcpy_h2d_async(buffer->pointer(), from, bytes, stream->get()),
-                          "cuMemcpyHtoDAsync");
-      !ok)
-    return tl::make_unexpected(ok.error());
-  if (auto ok = stream->wait(); !ok) return tl::make_unexpected(ok.error());
+  if (auto ok = buffer->write(device, from, bytes); !ok) return tl::make_unexpected(ok.error());
   return buffer;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "cuda/device.h"
 #include "cuda/kernels/parameters.h"
@@ -21,6 +22,9 @@ class DeviceBuffer {
   // The same, filled from host memory; waits.
   [[nodiscard]] static Result<DeviceBuffer> copy_of(const std::shared_ptr<const Device>& device,
                                                     const void* from, std::size_t bytes);
+  // Overwrites the first `bytes`; waits.
+  [[nodiscard]] Result<void> write(const std::shared_ptr<const Device>& device, const void* from,
+                                   std::size_t bytes) const;
   [[nodiscard]] Address address() const { return pointer_.get(); }
   [[nodiscard]] DevicePointer pointer() const { return pointer_.get(); }
   [[nodiscard]] std::size_t size_bytes() const { return bytes_; }

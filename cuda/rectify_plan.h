@@ -2,7 +2,7 @@
 // has two quadratic polynomials, fitted to the camera model in double precision.
 //
 // A lens and a plane bend so little within 32 pixels that a quadratic through nine points follows
-// them to far under a thousandth of a pixel; 96 bytes then stand for 1,024 positions, where a
+// them to a few ten-thousandths of a pixel; 96 bytes then stand for 1,024 positions, where a
 // ready-made map would cost 8 bytes a pixel, more than the pictures themselves. Where a square's
 // check points miss by more than kMaxPlanErrorPx, or the model has no value at a node, the square's
 // positions are written out one by one. Smaller squares are taken where that would be many.
@@ -17,7 +17,7 @@
 
 namespace patternd::cuda {
 
-inline constexpr double kMaxPlanErrorPx = 1.0 / 1024;
+inline constexpr double kMaxPlanErrorPx = 1.0 / 4096;
 
 struct RectifyPlan {
   int width = 0;  // of the output

@@ -46,10 +46,10 @@ Result<Stream> Stream::create(const std::shared_ptr<const Device>& device) {
 
 Result<void> Stream::launch_raw(const Kernel& kernel, const Shape& shape, void** arguments) const {
   const Driver& api = device_->driver();
-  if (auto ok = api.check(
-          api.launch_kernel(kernel.function, shape.grid_x, shape.grid_y, shape.grid_z,
-                            shape.block_x, shape.block_y, 1, 0, stream_.get(), arguments, nullptr),
-          kernel.name);
+  if (auto ok = api.check(api.launch_kernel(kernel.function, shape.grid_x, shape.grid_y,
+                                            shape.grid_z, shape.block_x, shape.block_y, 1,
+                                            shape.shared_bytes, stream_.get(), arguments, nullptr),
+                          kernel.name);
       !ok)
     return ok;
   if (!synchronous_ || capturing_) return {};

@@ -27,6 +27,7 @@ class Event {
 struct Shape {
   unsigned grid_x = 1, grid_y = 1, grid_z = 1;
   unsigned block_x = 1, block_y = 1;
+  unsigned shared_bytes = 0;  // beside what the kernel declares itself
 };
 
 class Stream {

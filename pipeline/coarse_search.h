@@ -70,6 +70,47 @@ struct CoarseFind {
   bool inverted = false;
 };
 
+// A search's tables as plain numbers, for another processor to work from; templates upright to the
+// picture's grid, positions as in CoarseSearch.
+struct CoarseTables {
+  struct Border {
+    std::int32_t pixels[kBlock];  // visible; 0: not searched
+    std::int64_t sum[kBlock];     // ΣT over them
+    double inverse_norm[kBlock];  // 1 / sqrt(n ΣT² − (ΣT)²)
+  };
+  struct Plane {
+    double angle_deg = 0;
+    double scale = 1;
+    double phase_x = 0;
+    double phase_y = 0;
+    int pixels = 0;
+    double inverse_norm = 0;
+    float inverse_length = 0;
+    int left = 0;  // the template's first column and row, relative to the position
+    int top = 0;
+    int width = 0;
+    int height = 0;
+    std::vector<std::int16_t> taps;  // height rows of width
+    std::vector<MaskRun> runs;
+    std::vector<std::int32_t> block_class;  // kAllVisible, kSkip, or an index into border
+    std::vector<Border> border;
+    std::vector<std::size_t> neighbours;
+    std::size_t group = 0;
+  };
+  struct Group {
+    std::vector<MaskRun> common;
+    int common_pixels = 0;
+  };
+  static constexpr std::int32_t kAllVisible = -1;
+  static constexpr std::int32_t kSkip = -2;
+  int first_x = 0;
+  int first_y = 0;
+  int blocks = 0;  // of kBlock positions, along x
+  int rows = 0;    // of positions
+  std::vector<Plane> planes;
+  std::vector<Group> groups;
+};
+
 class CoarseSearch {
  public:
   struct Plane;
@@ -106,6 +147,7 @@ class CoarseSearch {
   [[nodiscard]] std::size_t memory_bytes() const;
   // Multiply-adds of a search: positions · Σ pixels of the planes.
   [[nodiscard]] double operations() const;
+  [[nodiscard]] CoarseTables tables() const;
   // Most pixels of any plane.
   [[nodiscard]] int largest_plane() const;
 

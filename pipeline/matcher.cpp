@@ -4,31 +4,19 @@
 #include <cmath>
 #include <optional>
 
+#include "pipeline/match_choice.h"
 #include "pipeline/matcher_plan.h"
 #include "pipeline/pyramid.h"
+#include "pipeline/valid_area.h"
 
 namespace patternd {
 namespace {
 
-// Candidates that go on from the coarsest level: generous beside the matches wanted. A pattern of
-// 60 pixels has 7×8 there, and hundreds of places look as much like it as it does itself.
-std::size_t most_coarse(const SearchParams& params) {
-  return static_cast<std::size_t>(std::clamp(40 * params.max_matches, 100, 4000));
-}
 // Candidates that one item of a thread's work traces.
 constexpr std::size_t kCandidatesPerItem = 4;
 // A candidate that scores less than this share of a level's threshold where it comes down is not
 // worth looking around.
 constexpr double kHopeless = 0.35;
-// Losers remembered for the runners-up of a pattern.
-constexpr std::size_t kMostLosers = 512;
-
-bool better_candidate(const Candidate& a, const Candidate& b) {
-  if (a.score != b.score) return a.score > b.score;
-  if (a.y != b.y) return a.y < b.y;
-  if (a.x != b.x) return a.x < b.x;
-  return a.angle_deg < b.angle_deg;
-}
 
 // A pattern's search: its plan, and what a frame fills in.
 struct PatternState {
@@ -56,48 +44,6 @@ struct Task {
   std::size_t pattern = 0;
   std::size_t item = 0;
 };
-
-// Pixels valid where all four under them are.
-Image halved_mask(const ImageView& mask) {
-  auto out = Image::create(mask.width / 2, mask.height / 2, PixelFormat::kGray8);
-  if (!out) return Image();
-  for (int y = 0; y < out->height(); ++y) {
-    const auto* top = mask.row<std::uint8_t>(2 * y);
-    const auto* bottom = mask.row<std::uint8_t>(2 * y + 1);
-    for (int x = 0; x < out->width(); ++x) {
-      const bool all =
-          top[2 * x] != 0 && top[2 * x + 1] != 0 && bottom[2 * x] != 0 && bottom[2 * x + 1] != 0;
-      out->row<std::uint8_t>(y)[x] = all ? 255 : 0;
-    }
-  }
-  return std::move(*out);
-}
-
-bool all_set(const ImageView& mask) {
-  for (int y = 0; y < mask.height; ++y) {
-    const auto* row = mask.row<std::uint8_t>(y);
-    if (std::find(row, row + mask.width, std::uint8_t{0}) != row + mask.width) return false;
-  }
-  return true;
-}
-
-TurnedRectangle rectangle_of(const PatternPlan& plan, const Candidate& c) {
-  const ImageView picture = plan.search.pattern->picture.view();
-  return {c.x, c.y, picture.width * c.scale, picture.height * c.scale, c.angle_deg};
-}
-
-// Whether two candidates are one find: within a pixel of this level, an angle step and a scale
-// step.
-bool same_pose(const PatternPlan& plan, const TraceStep& step, const Candidate& a,
-               const Candidate& b) {
-  const double pixel = static_cast<double>(1 << step.level.image_level);
-  if (std::abs(a.x - b.x) > pixel || std::abs(a.y - b.y) > pixel) return false;
-  if (step.level.angle_step_deg > 0 &&
-      std::abs(wrap_deg(a.angle_deg - b.angle_deg, plan.angles.period_deg)) >
-          step.level.angle_step_deg)
-    return false;
-  return !(step.level.scale_step > 0 && std::abs(a.scale / b.scale - 1) > step.level.scale_step);
-}
 
 void remember_loser(PatternState& state, const Candidate& loser) {
   if (state.losers.size() < state.losers.capacity()) state.losers.push_back(loser);
@@ -136,29 +82,6 @@ bool bring_inside(const PatternPlan& plan, Candidate& candidate) {
   moved = moved || allowed != candidate.scale;
   candidate.scale = allowed;
   return moved;
-}
-
-Match match_of(const PatternPlan& plan, int pattern, const Candidate& c, const Refinement& r) {
-  Match out;
-  out.pattern = pattern;
-  const double cosine = std::cos(c.angle_deg * kDegToRad) * c.scale;
-  const double sine = std::sin(c.angle_deg * kDegToRad) * c.scale;
-  out.x_px = c.x - (cosine * plan.center_dx - sine * plan.center_dy);
-  out.y_px = c.y - (sine * plan.center_dx + cosine * plan.center_dy);
-  out.angle_deg = wrap_deg(c.angle_deg, plan.angles.period_deg);
-  out.scale = c.scale;
-  out.score = c.score;
-  out.visible = c.visible;
-  out.inverted = c.inverted;
-  out.x_std_px = r.x_std_px;
-  out.y_std_px = r.y_std_px;
-  out.angle_std_deg = r.angle_std_deg;
-  return out;
-}
-
-bool in_roi(const std::optional<Roi>& roi, const Match& match) {
-  return !roi || (match.x_px >= roi->x && match.x_px <= roi->x + roi->width &&
-                  match.y_px >= roi->y && match.y_px <= roi->y + roi->height);
 }
 
 }  // namespace
@@ -220,7 +143,6 @@ struct Matcher::State {
   void trace_down();
   void refine_all();
   void refine_one(PatternState& state, std::size_t index, TraceScratch& scratch) const;
-  void choose(PatternState& state, int pattern, std::vector<Match>& matches) const;
 };
 
 void Matcher::State::search_coarsest() {
@@ -320,45 +242,6 @@ void Matcher::State::refine_all() {
   for_each_task([&](const Task& task, ThreadScratch& scratch) {
     refine_one(patterns[task.pattern], task.item, scratch.trace);
   });
-}
-
-// Takes the best finds that don't overlap a better one, and gives each its runner-up.
-void Matcher::State::choose(PatternState& state, int pattern, std::vector<Match>& matches) const {
-  const PatternPlan& plan = state.plan;
-  const SearchParams& params = plan.search.params;
-  auto& all = state.candidates;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    // Insertion keeps candidates and their refinements side by side.
-    for (std::size_t k = i; k > 0 && better_candidate(all[k], all[k - 1]); --k) {
-      std::swap(all[k], all[k - 1]);
-      std::swap(state.refinements[k], state.refinements[k - 1]);
-    }
-  }
-  const std::size_t first = matches.size();
-  std::size_t taken = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Match match = match_of(plan, pattern, all[i], state.refinements[i]);
-    const bool overlaps = std::any_of(
-        all.begin(), all.begin() + static_cast<std::ptrdiff_t>(taken), [&](const Candidate& other) {
-          return overlap_of(rectangle_of(plan, other), rectangle_of(plan, all[i])) >
-                 params.max_overlap;
-        });
-    if (overlaps || all[i].score < params.min_score ||
-        taken == static_cast<std::size_t>(params.max_matches) || !in_roi(params.roi, match)) {
-      remember_loser(state, all[i]);
-      continue;
-    }
-    all[taken++] = all[i];
-    matches.push_back(match);
-  }
-  const TraceStep& top = plan.steps.front();
-  for (std::size_t i = 0; i < taken; ++i) {
-    for (const Candidate& loser : state.losers) {
-      if (loser.score > matches[first + i].runner_up && !same_pose(plan, top, all[i], loser) &&
-          overlap_of(rectangle_of(plan, all[i]), rectangle_of(plan, loser)) > params.max_overlap)
-        matches[first + i].runner_up = std::min(loser.score, all[i].score);
-    }
-  }
 }
 
 Matcher::Matcher(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -482,13 +365,12 @@ void Matcher::match(const ImageView& image, std::vector<Match>& matches, StageTi
   }
   const StageTimer timer(times, Stage::kRefine);
   state_->refine_all();
-  for (std::size_t p = 0; p < state_->patterns.size(); ++p)
-    state_->choose(state_->patterns[p], static_cast<int>(p), matches);
-  std::sort(matches.begin(), matches.end(), [](const Match& a, const Match& b) {
-    if (a.score != b.score) return a.score > b.score;
-    if (a.pattern != b.pattern) return a.pattern < b.pattern;
-    return a.y_px != b.y_px ? a.y_px < b.y_px : a.x_px < b.x_px;
-  });
+  for (std::size_t p = 0; p < state_->patterns.size(); ++p) {
+    PatternState& state = state_->patterns[p];
+    choose_matches(state.plan, static_cast<int>(p), state.candidates, state.refinements,
+                   state.losers, matches);
+  }
+  sort_matches(matches);
 }
 
 SearchCost Matcher::cost() const {

@@ -212,19 +212,15 @@ double noise_gain(const TraceLevel& level, const Candidate& at) {
   return sum / (kSide * kSide);
 }
 
-void estimate_errors(const RefinePattern& p, const Candidate& at, const Regression& last,
-                     Refinement& out) {
-  const double pixel = p.level.spacing * at.scale;  // in level-0 pixels of the picture
-  const double noise = last.residual / noise_gain(p.level, at);
-  const double per = noise / (last.coefficients[0] * last.coefficients[0]);
-  const double xx = last.inverse[cell(4, 4)] * per;
-  const double yy = last.inverse[cell(5, 5)] * per;
-  const double xy = last.inverse[cell(4, 5)] * per;
-  const double c = std::cos(at.angle_deg * kDegToRad);
-  const double s = std::sin(at.angle_deg * kDegToRad);
-  out.x_std_px = pixel * std::sqrt(std::max(0.0, c * c * xx - 2 * c * s * xy + s * s * yy));
-  out.y_std_px = pixel * std::sqrt(std::max(0.0, s * s * xx + 2 * c * s * xy + c * c * yy));
-  if (p.with_angle) out.angle_std_deg = std::sqrt(last.inverse[cell(6, 6)] * per) / kDegToRad;
+PoseInformation information_of(const RefinePattern& p, const Regression& last) {
+  PoseInformation out;
+  out.residual = last.residual;
+  out.gain = last.coefficients[0];
+  out.xx = last.inverse[cell(4, 4)];
+  out.yy = last.inverse[cell(5, 5)];
+  out.xy = last.inverse[cell(4, 5)];
+  if (p.with_angle) out.angle = last.inverse[cell(6, 6)];
+  return out;
 }
 
 // Five-point derivative from the differences one and two pixels to either side. The three-point one
@@ -336,6 +332,24 @@ RefinePattern make_refine_pattern(const TraceLevel& level, bool with_angle, bool
   return out;
 }
 
+Refinement standard_deviations(const RefinePattern& p, const Candidate& at,
+                               const PoseInformation& information) {
+  Refinement out;
+  out.converged = true;
+  const double pixel = p.level.spacing * at.scale;  // in level-0 pixels of the picture
+  const double noise = information.residual / noise_gain(p.level, at);
+  const double per = noise / (information.gain * information.gain);
+  const double xx = information.xx * per;
+  const double yy = information.yy * per;
+  const double xy = information.xy * per;
+  const double c = std::cos(at.angle_deg * kDegToRad);
+  const double s = std::sin(at.angle_deg * kDegToRad);
+  out.x_std_px = pixel * std::sqrt(std::max(0.0, c * c * xx - 2 * c * s * xy + s * s * yy));
+  out.y_std_px = pixel * std::sqrt(std::max(0.0, s * s * xx + 2 * c * s * xy + c * c * yy));
+  if (p.with_angle) out.angle_std_deg = std::sqrt(information.angle * per) / kDegToRad;
+  return out;
+}
+
 Refinement refine(const RefinePattern& pattern, const TraceImage& image, TraceScratch& scratch,
                   Candidate& candidate, const RefineLimits& limits) {
   Refinement out;
@@ -355,8 +369,7 @@ Refinement refine(const RefinePattern& pattern, const TraceImage& image, TraceSc
     const bool final_round = i + 1 == limits.iterations;
     if (moved > (final_round ? limits.nearly_px : limits.still_px)) continue;
     score_patch(pattern.level, image, last.patch, last.complete, at);
-    estimate_errors(pattern, at, last, out);
-    out.converged = true;
+    out = standard_deviations(pattern, at, information_of(pattern, last));
     candidate = at;
     break;
   }

@@ -60,6 +60,21 @@ struct Refinement {
   double angle_std_deg = 0;
 };
 
+// What the last regression says about how well the pose is known: mean squared residual, the
+// pattern's gain, and entries of the inverse Gram matrix for shift (x, y) and angle.
+struct PoseInformation {
+  double residual = 0;
+  double gain = 1;
+  double xx = 0;
+  double yy = 0;
+  double xy = 0;
+  double angle = 0;
+};
+// The standard deviations of a converged pose, from the noise that is left and the sampling's own
+// smoothing.
+[[nodiscard]] Refinement standard_deviations(const RefinePattern& pattern, const Candidate& at,
+                                             const PoseInformation& information);
+
 // How long to go on.
 struct RefineLimits {
   int iterations = 12;

@@ -13,6 +13,8 @@
 #endif
 #define PATTERND_KERNEL extern "C" __global__ void
 #define PATTERND_DEVICE static __device__ inline
+// For the large functions that are called from many places: inlined everywhere they would multiply.
+#define PATTERND_DEVICE_CALL static __device__ __attribute__((noinline))
 
 #if !defined(__CUDA_ARCH__)
 #define PATTERND_ARCH 0
@@ -38,6 +40,7 @@ PATTERND_DEVICE int block_z() { return __nvvm_read_ptx_sreg_ctaid_z(); }
 PATTERND_DEVICE int threads_x() { return __nvvm_read_ptx_sreg_ntid_x(); }
 PATTERND_DEVICE int threads_y() { return __nvvm_read_ptx_sreg_ntid_y(); }
 PATTERND_DEVICE int blocks_x() { return __nvvm_read_ptx_sreg_nctaid_x(); }
+PATTERND_DEVICE int blocks_y() { return __nvvm_read_ptx_sreg_nctaid_y(); }
 #else
 PATTERND_DEVICE int thread_x() { return static_cast<int>(threadIdx.x); }
 PATTERND_DEVICE int thread_y() { return static_cast<int>(threadIdx.y); }
@@ -47,6 +50,7 @@ PATTERND_DEVICE int block_z() { return static_cast<int>(blockIdx.z); }
 PATTERND_DEVICE int threads_x() { return static_cast<int>(blockDim.x); }
 PATTERND_DEVICE int threads_y() { return static_cast<int>(blockDim.y); }
 PATTERND_DEVICE int blocks_x() { return static_cast<int>(gridDim.x); }
+PATTERND_DEVICE int blocks_y() { return static_cast<int>(gridDim.y); }
 #endif
 PATTERND_DEVICE void block_barrier() { __syncthreads(); }
 
@@ -59,13 +63,23 @@ PATTERND_DEVICE T* global(u64 address) {
   using Global = T __attribute__((address_space(1)));
   return (T*)reinterpret_cast<Global*>(static_cast<__SIZE_TYPE__>(address));
 #else
-  return static_cast<T*>(__cvta_global_to_generic(static_cast<size_t>(address)));
+  // Not __cvta_global_to_generic: nvcc 13.0's optimiser never ends on it in a branch.
+  T* pointer = reinterpret_cast<T*>(address);
+  __builtin_assume(__isGlobal(pointer));
+  return pointer;
 #endif
 }
 
 struct alignas(16) Float4 {
   float x, y, z, w;
 };
+// The block's shared memory whose size the launch gives.
+extern __shared__ Float4 patternd_dynamic_shared[];
+template <class T>
+PATTERND_DEVICE T* dynamic_shared() {
+  return reinterpret_cast<T*>(patternd_dynamic_shared);
+}
+
 struct alignas(8) UShort4 {
   u16 x, y, z, w;
 };
@@ -88,6 +102,13 @@ PATTERND_DEVICE int shuffle_down(int value, int lanes) {
   return __nvvm_shfl_down_i32(value, lanes, 0x1f);
 #else
   return __shfl_down_sync(0xffffffffU, value, static_cast<unsigned>(lanes));
+#endif
+}
+PATTERND_DEVICE int shuffle_up(int value, int lanes) {
+#if defined(__clang__)
+  return __nvvm_shfl_up_i32(value, lanes, 0);
+#else
+  return __shfl_up_sync(0xffffffffU, value, static_cast<unsigned>(lanes));
 #endif
 }
 PATTERND_DEVICE int shuffle_xor(int value, int mask) {
@@ -147,6 +168,16 @@ PATTERND_DEVICE float root(float value) { return __fsqrt_rn(value); }
 #endif
 PATTERND_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
 PATTERND_DEVICE int maximum(int a, int b) { return a > b ? a : b; }
+PATTERND_DEVICE float minimum(float a, float b) {
+  float result;
+  asm("min.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
+PATTERND_DEVICE float maximum(float a, float b) {
+  float result;
+  asm("max.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+}
 // Largest integer not above the value.
 PATTERND_DEVICE int floor_to_int(float value) {
   int result;

@@ -9,6 +9,32 @@ using Address = unsigned long long;
 
 inline constexpr int kWarpSize = 32;  // compared with the device's when it is opened
 
+// ---- convert ------------------------------------------------------------------------------------
+enum ConvertKind { kConvertPacked, kConvertShifted, kConvertColour, kConvertMosaic };
+// Weights of a mosaic's neighbourhood at one kind of site: pipeline/frame_luma.h's BayerWeights.
+struct BayerSite {
+  unsigned centre;
+  unsigned horizontal;
+  unsigned vertical;
+  unsigned diagonal;
+};
+struct ConvertParameters {
+  Address input;
+  Address output;
+  int input_stride;
+  int output_stride;
+  int width;
+  int height;
+  int kind;   // ConvertKind
+  int first;  // packed: the first luma byte; colour: 0 where red comes first, else 1
+  int shift;  // bits up to full scale
+  unsigned mask;
+  int wide_output;  // 16 bits; a mosaic's input too
+  int unused;
+  BayerSite sites[4];  // by 2 · (row parity) + (column parity)
+};
+static_assert(sizeof(ConvertParameters) == 120);
+
 // ---- rectify ------------------------------------------------------------------------------------
 // A square of output pixels with one map: source x = base_x − 1/2 + Σ x[3 j + i] u^i v^j, y
 // likewise, where u, v count from the square's middle. That half pixel makes rounding to the
@@ -61,5 +87,285 @@ struct PyramidParameters {
   int unused;
 };
 static_assert(sizeof(PyramidParameters) == 176);
+
+// ---- coarse search ------------------------------------------------------------------------------
+inline constexpr int kCoarseBlock = 16;   // positions that share a class, as on the CPU (kBlock)
+inline constexpr int kCoarseBand = 8;     // rows of positions that a thread works on
+inline constexpr int kCoarseColumns = 2;  // columns of positions that a thread works on
+inline constexpr int kCoarseAllVisible = -1;
+inline constexpr int kCoarseSkip = -2;
+
+// A coarse level. `prefix` holds, for each row, width + 1 pairs {S(0) + … + S(x−1), the same of S²}
+// modulo 2^32, where S is the pixel less the middle of its range.
+struct CoarseImage {
+  Address pixels;
+  Address prefix;
+  int stride_bytes;
+  int width;
+  int height;
+  int is_16_bit;
+};
+static_assert(sizeof(CoarseImage) == 32);
+
+// Pixels [begin, end) of a template's row, relative to the position.
+struct CoarseRun {
+  int row;
+  int begin;
+  int end;
+};
+
+// A block of positions of which some see only a part of the pattern, or may not be searched
+// (pixels 0).
+struct CoarseBorder {
+  int pixels[kCoarseBlock];
+  long long sum[kCoarseBlock];
+  double inverse_norm[kCoarseBlock];
+};
+static_assert(sizeof(CoarseBorder) == 320);
+
+// Neighbouring angles that share a bound.
+struct CoarseGroup {
+  Address runs;
+  Address bounds;  // float[rows][16 · blocks]
+  int run_count;
+  int image;
+  int first_x;
+  int first_y;
+  int blocks;
+  int rows;
+  float per_pixel;
+  float factor;
+};
+static_assert(sizeof(CoarseGroup) == 48);
+
+// One angle and scale of one pattern.
+struct CoarsePlane {
+  Address bands;        // float[height + 7][width][8]: row j, column t: T(j − k, t) for k = 0…7
+  Address taps;         // short[height][width]
+  Address runs;         // CoarseRun[run_count]
+  Address block_class;  // int[rows][blocks]: kCoarseAllVisible, kCoarseSkip, index into border
+  Address border;       // CoarseBorder[]
+  Address scores;       // float[rows][16 · blocks]; negative: inverted; 0: none
+  double inverse_norm;  // 1 / sqrt(n ΣT²)
+  double threshold;
+  double angle_deg;
+  double scale;
+  double spacing;        // level-0 pixels a pixel of the level
+  float inverse_length;  // 1 / sqrt(ΣT²)
+  float phase_x;
+  float phase_y;
+  int any_polarity;
+  int search;  // index of the pattern
+  int group;
+  int image;
+  int left;  // of the template, relative to the position
+  int top;
+  int width;
+  int height;
+  int run_count;
+  int pixels;
+  int first_x;  // of the positions
+  int first_y;
+  int blocks;
+  int rows;
+  int neighbour_begin;  // in the list of neighbouring planes
+  int neighbour_end;
+  int unused;
+};
+static_assert(sizeof(CoarsePlane) == 168);
+
+struct CoarsePosition {
+  int plane;
+  int x;  // in the picture's level
+  int y;
+};
+struct CoarsePeak {
+  float score;  // magnitude
+  int inverted;
+  int x;
+  int y;
+};
+// A peak that no neighbouring plane beats.
+struct CoarseFound {
+  float score;
+  int inverted;
+  int x;
+  int y;
+  int plane;
+};
+
+inline constexpr int kPeakCapacity = 1024;   // a plane; more: overflow
+inline constexpr int kFoundCapacity = 4096;  // a pattern; more: overflow
+
+// Counters that a frame starts from zero. `overflow` not zero: more was found than there is room
+// for, and the frame is the CPU's.
+struct CoarseCounters {
+  unsigned positions;
+  unsigned overflow;
+  unsigned unused[2];
+};
+
+// How much of a pattern goes on.
+struct CoarseLimits {
+  int peaks_per_plane;
+  int selected;
+};
+
+struct CoarseParameters {
+  Address images;      // CoarseImage[image_count]
+  Address groups;      // CoarseGroup[group_count]
+  Address planes;      // CoarsePlane[plane_count]
+  Address neighbours;  // int[]
+  Address counters;    // CoarseCounters, then unsigned peak_counts[plane_count], found_counts[…]
+  Address peak_counts;
+  Address found_counts;
+  Address positions;        // CoarsePosition[position_capacity]
+  Address peaks;            // CoarsePeak[plane_count][kPeakCapacity]
+  Address found;            // CoarseFound[search_count][kFoundCapacity]
+  Address selected;         // TracedCandidate[search_count][select_limit], best first
+  Address selected_counts;  // int[search_count]
+  Address limits;           // CoarseLimits[search_count]
+  int image_count;
+  int group_count;
+  int plane_count;
+  int search_count;
+  unsigned position_capacity;
+  int select_limit;  // most of any search
+  int chunk_rows;    // image rows that the search keeps in shared memory at a time
+  int unused;
+};
+static_assert(sizeof(CoarseParameters) == 136);
+
+// ---- trace and refine ---------------------------------------------------------------------------
+// A place where a pattern may be; (x, y) is where its centre lies, in level-0 pixels.
+struct TracedPose {
+  double x;
+  double y;
+  double angle_deg;
+  double scale;
+};
+
+struct TracedCandidate {
+  TracedPose pose;
+  double score;  // with the sign of `inverted` taken out: larger is better
+  double visible;
+  double runner_up;
+  // From refinement, for the standard deviations: mean squared residual, gain, and the entries
+  // (x, x), (y, y), (x, y), (angle, angle) of the inverse Gram matrix.
+  double residual;
+  double gain;
+  double inverse[4];
+  int search;
+  int inverted;
+  int alive;      // 0: dropped
+  int converged;  // 1: refined
+};
+static_assert(sizeof(TracedCandidate) == 120);
+
+// A level of the picture's pyramid.
+struct TraceImage {
+  Address texture;  // point mode, clamped
+  Address valid;    // u8[height][valid_stride], 0 where invalid; only with has_valid
+  int valid_stride;
+  int width;
+  int height;
+  int has_valid;
+};
+static_assert(sizeof(TraceImage) == 32);
+
+// A pattern upright at one level, compared with the picture's level `image_level`.
+struct TracePattern {
+  Address pixels;   // float2[height][width]: T (zero-mean, 0 outside the mask), mask 1 or 0
+  double origin_x;  // level-0 pixels from the pattern's centre to the middle of pixel (0, 0)
+  double origin_y;
+  double spacing;
+  double counted;         // pixels of the mask
+  double energy;          // ΣT²
+  double angle_step_deg;  // 0: the angle is fixed
+  double scale_step;      // relative; 0: the scale is fixed
+  double least_contrast;
+  double least_visible;
+  double threshold;   // a candidate whose score falls under it is dropped
+  double period_deg;  // of angles: 360 over the symmetry
+  int width;
+  int height;
+  int image_level;
+  int most_kept;  // candidates that go on from here
+  int used;       // 0: this pattern does not take part in this step
+  int any_polarity;
+  int coarsest;  // 1: what the coarse search saw still counts as a score
+  int unused;
+};
+static_assert(sizeof(TracePattern) == 128);
+
+// A candidate that lost; kept for the runners-up.
+struct TracedLoser {
+  TracedPose pose;
+  double score;
+};
+inline constexpr int kMostLosers = 512;  // a pattern
+
+struct TraceParameters {
+  Address images;        // TraceImage[], by level
+  Address patterns;      // TracePattern[search_count], of this step
+  Address regressions;   // RefinePattern[search_count]: followed by regression where `used`
+  Address candidates;    // TracedCandidate[search_count][select_limit]
+  Address sorted;        // the same again, to sort into
+  Address counts;        // int[search_count]
+  Address losers;        // TracedLoser[search_count][kMostLosers]
+  Address loser_counts;  // int[search_count]
+  int search_count;
+  int select_limit;
+};
+static_assert(sizeof(TraceParameters) == 72);
+
+inline constexpr int kRegressors = 8;  // T, 1, q_x, q_y, d/dx, d/dy, then angle and scale
+struct RefinePattern {
+  Address pixels;        // float4[height][width]: mask, T, dT/dx, dT/dy
+  Address inverse_gram;  // double[8][8]
+  double first_column;   // q_x of column 0, pixels from the pattern's centre
+  double first_row;
+  double counted;
+  int regressors;
+  int with_angle;
+  int with_scale;
+  int used;  // 0: cannot be refined
+};
+static_assert(sizeof(RefinePattern) == 56);
+
+// What a frame hands to the host, in memory that it reads in place: this header for each pattern,
+// then its candidates, then its losers.
+struct ResultHeader {
+  int candidates;
+  int losers;
+  int overflow;
+  int unused;
+};
+struct RefineParameters {
+  TraceParameters trace;  // of the finest level; least_contrast and least_visible are the search's,
+                          // the regressions those of the finest level
+  Address at_bound;       // RefinePattern[search_count] for poses at a limit of the angles
+  Address allowed;        // AllowedPoses[search_count]
+  Address counters;       // CoarseCounters
+  Address headers;        // ResultHeader[search_count]
+  Address results;        // TracedCandidate[search_count][result_limit]
+  Address result_losers;  // TracedLoser[search_count][kMostLosers]
+  int result_limit;
+  int unused;
+};
+static_assert(sizeof(RefineParameters) == 128);
+// Ranges that a pose is put back into after refinement.
+inline constexpr int kMostAngleRanges = 16;
+struct AllowedPoses {
+  double low_deg[kMostAngleRanges];
+  double high_deg[kMostAngleRanges];
+  double period_deg;
+  double low_scale;
+  double high_scale;
+  double loose_visible;  // least visible share for one more step of search
+  int ranges;            // 0: all angles
+  int unused;
+};
+static_assert(sizeof(AllowedPoses) == 296);
 
 }  // namespace patternd::cuda

@@ -1,5 +1,10 @@
 // Every kernel of the service in one translation unit: one image, one module, one load.
+#include "cuda/kernels/coarse_search.cu"
 #include "cuda/kernels/components.cu"
+#include "cuda/kernels/convert.cu"
 #include "cuda/kernels/propagation.cu"
 #include "cuda/kernels/pyramid.cu"
 #include "cuda/kernels/rectify.cu"
+#include "cuda/kernels/refine.cu"
+#include "cuda/kernels/suppress.cu"
+#include "cuda/kernels/trace.cu"

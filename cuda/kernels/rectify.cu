@@ -10,13 +10,9 @@
 // in full precision, where the unit's own interpolation has 8 bits. A warp writes 32 × 4 pixels at
 // a time, four pixels a lane.
 
-#include "cuda/kernels/device.h"
+#include "cuda/kernels/pose_sampling.h"
 
 namespace patternd::cuda {
-
-// Adding and taking away 1.5 · 2^23 rounds a float of small magnitude to the nearest whole number,
-// in two additions at full rate (conversions run at a quarter of it).
-PATTERND_DEVICE float nearest(float value) { return (value + 12582912.0F) - 12582912.0F; }
 
 // The bilinear value at base + offset + 0.5: the offset comes without its half pixel, so that
 // rounding to nearest finds the left and the upper texel.

@@ -1,0 +1,25 @@
+// A frame's way on one GPU, as FrameProcessor.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cuda/device.h"
+#include "pipeline/frame_processor.h"
+
+namespace patternd::cuda {
+
+// Allocates everything that frames need on `device`. `memory`: compute.memory. Refuses what
+// make_cpu_processor refuses, and (kUnsupported) what is too large for the device. Errors of
+// process(): kDevice where the GPU failed (it is then of no more use), kExhausted where this frame
+// had more candidates than there is room for.
+[[nodiscard]] Result<std::unique_ptr<FrameProcessor>> make_cuda_processor(
+    const std::shared_ptr<const Device>& device, const std::string& memory,
+    const ProcessorConfig& config);
+
+// Runs every kernel once on a small made frame and compares with the CPU's results. The error says
+// what differs.
+[[nodiscard]] Result<void> self_test(const std::shared_ptr<const Device>& device,
+                                     const std::string& memory);
+
+}  // namespace patternd::cuda

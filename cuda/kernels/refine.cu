@@ -1,0 +1,63 @@
+// The finest level: every candidate that is left is refined to its sub-pixel pose and scored there,
+// one block a candidate, and handed to the host in memory that it reads in place.
+
+#include "cuda/kernels/pose_refine.h"
+#include "cuda/kernels/pose_trace.h"
+
+namespace patternd::cuda {
+
+// Losers and counts for the host; the block of a pattern's first candidate place.
+PATTERND_DEVICE void write_header(const RefineParameters& p, int search) {
+  const int losers = global<const int>(p.trace.loser_counts)[search];
+  const i64 first = static_cast<i64>(search) * kMostLosers;
+  const TracedLoser* from = global<const TracedLoser>(p.trace.losers) + first;
+  TracedLoser* to = global<TracedLoser>(p.result_losers) + first;
+  for (int i = thread_x(); i < losers; i += threads_x()) to[i] = from[i];
+  if (thread_x() == 0) {
+    const int count = global<const int>(p.trace.counts)[search];
+    const int overflow = static_cast<int>(global<const CoarseCounters>(p.counters)->overflow);
+    global<ResultHeader>(p.headers)[search] = {minimum(count, p.result_limit), losers,
+                                               count > p.result_limit ? 1 : overflow, 0};
+  }
+}
+
+// grid: (candidate, search).
+PATTERND_KERNEL __launch_bounds__(512) patternd_refine_pose(const RefineParameters p) {
+  const int search = block_y();
+  if (block_x() == 0) write_header(p, search);
+  if (block_x() >= minimum(global<const int>(p.trace.counts)[search], p.result_limit)) return;
+  const TracePattern& pattern = global<const TracePattern>(p.trace.patterns)[search];
+  const RefinePattern& refine = global<const RefinePattern>(p.trace.regressions)[search];
+  const AllowedPoses& allowed = global<const AllowedPoses>(p.allowed)[search];
+  const TraceImage image = global<const TraceImage>(p.trace.images)[pattern.image_level];
+  TracedCandidate candidate = global<const TracedCandidate>(
+      p.trace.candidates)[static_cast<i64>(search) * p.trace.select_limit + block_x()];
+
+  const RefineLimits limits = {10, 0.002, 0.002};
+  bool converged = refine_pose(refine, pattern, image, candidate, limits);
+  if (!converged) {
+    // Too far off for its basin: one more step of search at this level.
+    TracePattern loose = pattern;
+    loose.least_visible = allowed.loose_visible;
+    loose.least_contrast = pattern.least_contrast;
+    block_barrier();
+    trace_step(loose, image, candidate);
+    block_barrier();
+    converged = refine_pose(refine, pattern, image, candidate, limits);
+  }
+  if (bring_inside(allowed, candidate.pose)) {
+    const RefinePattern& at_bound = global<const RefinePattern>(p.at_bound)[search];
+    if (at_bound.used != 0) {
+      converged = refine_pose(at_bound, pattern, image, candidate, limits);
+      bring_inside(allowed, candidate.pose);
+    }
+  }
+  score_candidate(pattern, image, candidate);
+  candidate.converged = converged ? 1 : 0;
+  if (thread_x() == 0) {
+    global<TracedCandidate>(p.results)[static_cast<i64>(search) * p.result_limit + block_x()] =
+        candidate;
+  }
+}
+
+}  // namespace patternd::cuda

@@ -1,0 +1,195 @@
+#include "cuda/luma_stage.h"
+
+#include <cstring>
+
+#include "pipeline/frame_luma.h"
+
+namespace patternd::cuda {
+namespace {
+
+int bits_below_full_scale(RawFormat format) {
+  switch (format) {
+    case RawFormat::kY10:
+    case RawFormat::kBayer10:
+      return 6;
+    case RawFormat::kY12:
+    case RawFormat::kBayer12:
+      return 4;
+    case RawFormat::kBayer14:
+      return 2;
+    default:
+      return 0;
+  }
+}
+
+bool is_packed(RawFormat format) {
+  return format == RawFormat::kYuyv || format == RawFormat::kUyvy;
+}
+bool is_shifted(RawFormat format) { return format == RawFormat::kY10 || format == RawFormat::kY12; }
+
+ConvertParameters conversion_of(const ProcessorConfig& config) {
+  ConvertParameters p{};
+  p.width = config.width;
+  p.height = config.height;
+  p.shift = bits_below_full_scale(config.format);
+  p.wide_output = luma_format(config.format) == PixelFormat::kGray16 ? 1 : 0;
+  p.mask = p.wide_output != 0 ? (1U << (16 - p.shift)) - 1 : 0xFFU;
+  if (is_packed(config.format)) {
+    p.kind = kConvertPacked;
+    p.first = config.format == RawFormat::kUyvy ? 1 : 0;
+  } else if (is_shifted(config.format)) {
+    p.kind = kConvertShifted;
+  } else if (config.format == RawFormat::kRgb3 || config.format == RawFormat::kBgr3) {
+    p.kind = kConvertColour;
+    p.first = config.format == RawFormat::kBgr3 ? 1 : 0;
+  } else {
+    p.kind = kConvertMosaic;
+    for (int site = 0; site < 4; ++site) {
+      const BayerWeights w = bayer_weights(config.bayer, site & 1, site >> 1);
+      p.sites[site] = {w.centre, w.horizontal, w.vertical, w.diagonal};
+    }
+  }
+  return p;
+}
+
+}  // namespace
+
+Result<LumaStage> LumaStage::create(const std::shared_ptr<const Device>& device, MemoryMode mode,
+                                    const ProcessorConfig& config) {
+  LumaStage stage;
+  if (auto ok = stage.create_input(device, mode, config); !ok)
+    return tl::make_unexpected(ok.error());
+  const bool plain = has_luma_plane(config.format);
+  const bool by_texture =
+      config.calibration.has_value() && (is_packed(config.format) || is_shifted(config.format));
+  if (!plain && !by_texture) {
+    if (auto ok = stage.create_conversion(device, config); !ok)
+      return tl::make_unexpected(ok.error());
+  }
+  if (config.calibration) {
+    SourceLayout source;
+    if (by_texture) {
+      source.channel = config.format == RawFormat::kUyvy ? 1 : 0;
+      source.shift_bits = bits_below_full_scale(config.format);
+    }
+    const int channels = by_texture && is_packed(config.format) ? 2 : 1;
+    if (auto ok = stage.create_rectification(device, config, source, channels); !ok)
+      return tl::make_unexpected(ok.error());
+  }
+  return stage;
+}
+
+Result<void> LumaStage::create_input(const std::shared_ptr<const Device>& device, MemoryMode mode,
+                                     const ProcessorConfig& config) {
+  mode_ = mode;
+  row_bytes_ = min_stride_bytes(config.format, config.width);
+  const std::size_t stride = aligned_stride(device->properties(), row_bytes_);
+  const std::size_t bytes = stride * static_cast<std::size_t>(config.height);
+  input_.width = config.width;
+  input_.height = config.height;
+  input_.stride_bytes = static_cast<int>(stride);
+  input_.format = luma_format(config.format);
+  if (mode == MemoryMode::kCopy) {
+    auto memory = DeviceBuffer::create(device, bytes);
+    if (!memory) return tl::make_unexpected(memory.error());
+    device_input_ = std::move(*memory);
+    input_.address = device_input_.address();
+  } else {
+    auto memory = SharedBuffer::create(device, mode, bytes);
+    if (!memory) return tl::make_unexpected(memory.error());
+    shared_input_ = std::move(*memory);
+    input_.address = shared_input_.device();
+  }
+  picture_ = input_;
+  return {};
+}
+
+Result<void> LumaStage::create_conversion(const std::shared_ptr<const Device>& device,
+                                          const ProcessorConfig& config) {
+  auto luma =
+      DevicePicture::create(device, config.width, config.height, luma_format(config.format));
+  if (!luma) return tl::make_unexpected(luma.error());
+  luma_ = std::move(*luma);
+  auto kernel = device->kernel("patternd_convert_luma");
+  if (!kernel) return tl::make_unexpected(kernel.error());
+  convert_ = *kernel;
+  conversion_ = conversion_of(config);
+  conversion_.input = input_.address;
+  conversion_.input_stride = input_.stride_bytes;
+  conversion_.output = luma_->view().address;
+  conversion_.output_stride = luma_->view().stride_bytes;
+  picture_ = luma_->view();
+  return {};
+}
+
+Result<void> LumaStage::create_rectification(const std::shared_ptr<const Device>& device,
+                                             const ProcessorConfig& config,
+                                             const SourceLayout& source, int channels) {
+  const CameraModel& model = *config.calibration;
+  const DeviceView from = picture_;
+  auto texture = Texture::create(device, from.address, from.width, from.height,
+                                 static_cast<std::size_t>(from.stride_bytes), from.format, channels,
+                                 FilterMode::kPoint);
+  if (!texture) return tl::make_unexpected(texture.error());
+  texture_ = std::move(*texture);
+  auto plan = plan_rectification(model);
+  if (!plan) return tl::make_unexpected(plan.error());
+  auto stage = RectifyStage::create(device, *plan, from.format, model.border, source);
+  if (!stage) return tl::make_unexpected(stage.error());
+  rectify_ = std::move(*stage);
+  auto rectified = DevicePicture::create(device, plan->width, plan->height, from.format);
+  if (!rectified) return tl::make_unexpected(rectified.error());
+  rectified_ = std::move(*rectified);
+  picture_ = rectified_->view();
+
+  const std::vector<std::uint8_t> mask = valid_mask(*plan);
+  auto valid = Image::copy_of({mask.data(), plan->width, plan->height,
+                               static_cast<std::size_t>(plan->width), PixelFormat::kGray8});
+  if (!valid) return tl::make_unexpected(valid.error());
+  valid_ = std::move(*valid);
+  return {};
+}
+
+Result<void> LumaStage::upload_frame(const Stream& stream, const RawImageView& frame) const {
+  if (mode_ != MemoryMode::kCopy) {
+    for (int y = 0; y < frame.height; ++y) {
+      std::memcpy(shared_input_.host() +
+                      static_cast<std::size_t>(y) * static_cast<std::size_t>(input_.stride_bytes),
+                  frame.data + static_cast<std::size_t>(y) * frame.stride_bytes, row_bytes_);
+    }
+    return shared_input_.upload(stream, shared_input_.size_bytes());
+  }
+  const Driver& api = stream.device()->driver();
+  const auto stride = static_cast<std::size_t>(input_.stride_bytes);
+  if (frame.stride_bytes == stride) {
+    return api.check(
+        api.memcpy_h2d_async(device_input_.pointer(), frame.data,
+                             stride * static_cast<std::size_t>(frame.height - 1) + row_bytes_,
+                             stream.get()),
+        "cuMemcpyHtoDAsync of a frame");
+  }
+  Copy2d copy;
+  copy.src_type = MemoryType::kHost;
+  copy.src_host = frame.data;
+  copy.src_pitch = frame.stride_bytes;
+  copy.dst_device = device_input_.pointer();
+  copy.dst_pitch = stride;
+  copy.width_bytes = row_bytes_;
+  copy.height = static_cast<std::size_t>(frame.height);
+  return api.check(api.memcpy_2d_async(&copy, stream.get()), "cuMemcpy2DAsync of a frame");
+}
+
+Result<void> LumaStage::enqueue(const Stream& stream) const {
+  if (convert_) {
+    Shape shape;
+    shape.block_x = kWarpSize;
+    shape.block_y = 8;
+    shape.grid_x = static_cast<unsigned>((conversion_.width + kWarpSize - 1) / kWarpSize);
+    shape.grid_y = static_cast<unsigned>((conversion_.height + 7) / 8);
+    if (auto ok = stream.launch(*convert_, shape, conversion_); !ok) return ok;
+  }
+  if (!rectify_) return {};
+  return rectify_->enqueue(stream, *texture_, rectified_->view());
+}
+
+}  // namespace patternd::cuda

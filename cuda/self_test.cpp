@@ -1,0 +1,93 @@
+// The self-test at start: one small frame through every kernel, compared with the CPU.
+#include <cmath>
+#include <cstdlib>
+
+#include "cuda/cuda_processor.h"
+
+namespace patternd::cuda {
+namespace {
+
+constexpr int kWidth = 200;
+constexpr int kHeight = 160;
+constexpr int kPatternSide = 48;
+constexpr int kPatternLeft = 84;
+constexpr int kPatternTop = 60;
+constexpr double kPosePx = 0.05;
+constexpr double kAngleDeg = 0.1;
+constexpr double kScore = 1e-3;
+
+// A texture that looks like itself nowhere else.
+Result<Image> made_frame() {
+  auto frame = Image::create(kWidth, kHeight, PixelFormat::kGray8);
+  if (!frame) return frame;
+  for (int y = 0; y < kHeight; ++y) {
+    for (int x = 0; x < kWidth; ++x) {
+      const double value = 128 + 40 * std::sin(0.21 * x + 0.003 * x * y) +
+                           35 * std::sin(0.17 * y + 0.0021 * x * x) + 25 * std::sin(0.5 * x);
+      frame->row<std::uint8_t>(y)[x] = static_cast<std::uint8_t>(value);
+    }
+  }
+  return frame;
+}
+
+CameraModel made_calibration() {
+  CameraModel model;
+  model.image_width = kWidth;
+  model.image_height = kHeight;
+  model.lens.model = LensModel::kBrownConrady;
+  model.lens.camera_matrix = {200, 0, 100, 0, 200, 80, 0, 0, 1};
+  model.lens.distortion = {0.05, 0.01, 0, 0, 0, 0, 0, 0};
+  return model;
+}
+
+std::string place_of(const Match& match) {
+  return std::to_string(match.x_px) + ", " + std::to_string(match.y_px) + " at " +
+         std::to_string(match.angle_deg) + " degrees, score " + std::to_string(match.score);
+}
+
+}  // namespace
+
+Result<void> self_test(const std::shared_ptr<const Device>& device, const std::string& memory) {
+  auto frame = made_frame();
+  if (!frame) return tl::make_unexpected(frame.error());
+  const ImageView view = std::as_const(*frame).view();
+  auto pattern = teach_pattern(
+      "self-test", view.crop(kPatternLeft, kPatternTop, kPatternSide, kPatternSide), {}, {});
+  if (!pattern) return tl::make_unexpected(pattern.error());
+  ProcessorConfig config;
+  config.width = kWidth;
+  config.height = kHeight;
+  config.stride_bytes = view.stride_bytes;
+  config.calibration = made_calibration();
+  SearchParams params;
+  params.min_score = 0.6;
+  config.patterns.push_back({std::make_shared<const Pattern>(std::move(*pattern)), params});
+  config.threads = 1;
+  auto cpu = make_cpu_processor(config);
+  if (!cpu) return tl::make_unexpected(cpu.error());
+  auto gpu = make_cuda_processor(device, memory, config);
+  if (!gpu) return tl::make_unexpected(gpu.error());
+
+  const RawImageView raw{view.data,        view.stride_bytes * kHeight, kWidth,
+                         kHeight,          view.stride_bytes,           RawFormat::kGrey,
+                         BayerOrder::kRggb};
+  FrameResult expected;
+  FrameResult found;
+  if (auto ok = (*cpu)->process(raw, expected); !ok) return ok;
+  if (auto ok = (*gpu)->process(raw, found); !ok) return ok;
+  if (expected.matches.empty() || found.matches.empty()) {
+    return fail(ErrorCode::kUnsupported,
+                "self-test failed: the GPU found " + std::to_string(found.matches.size()) +
+                    " patterns where the CPU found " + std::to_string(expected.matches.size()));
+  }
+  const Match& a = expected.matches[0];
+  const Match& b = found.matches[0];
+  if (std::hypot(a.x_px - b.x_px, a.y_px - b.y_px) > kPosePx ||
+      std::abs(a.angle_deg - b.angle_deg) > kAngleDeg || std::abs(a.score - b.score) > kScore) {
+    return fail(ErrorCode::kUnsupported, "self-test failed: the GPU found " + place_of(b) +
+                                             " where the CPU found " + place_of(a));
+  }
+  return {};
+}
+
+}  // namespace patternd::cuda

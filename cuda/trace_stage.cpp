@@ -1,0 +1,331 @@
+#include "cuda/trace_stage.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cuda/arena.h"
+#include "pipeline/match_choice.h"
+
+namespace patternd::cuda {
+namespace {
+
+static_assert(kRegressors == kMostRegressors);
+static_assert(kMostLosers == static_cast<int>(patternd::kMostLosers));
+
+// Pixels of a pattern that a thread works on, about, and the most threads for a pose.
+constexpr int kPixelsPerThread = 16;
+constexpr int kMostPoseThreads = 32 * 16;
+
+unsigned pose_threads(int width, int height) {
+  const int threads = width * height / kPixelsPerThread / kWarpSize * kWarpSize;
+  return static_cast<unsigned>(std::clamp(threads, 2 * kWarpSize, kMostPoseThreads));
+}
+
+// T and mask of each pixel, without the host's row padding.
+std::vector<float> pixels_of(const UprightPattern& pattern) {
+  std::vector<float> out;
+  for (int y = 0; y < pattern.height; ++y) {
+    for (int x = 0; x < pattern.width; ++x) {
+      const auto i = static_cast<std::size_t>(y * pattern.stride + x);
+      out.push_back(pattern.values[i]);
+      out.push_back(pattern.mask[i]);
+    }
+  }
+  return out;
+}
+
+std::vector<float> refine_pixels_of(const patternd::RefinePattern& refine) {
+  const UprightPattern& pattern = refine.level.pattern;
+  std::vector<float> out;
+  for (int y = 0; y < pattern.height; ++y) {
+    for (int x = 0; x < pattern.width; ++x) {
+      const auto i = static_cast<std::size_t>(y * pattern.stride + x);
+      for (const auto* values :
+           {&refine.mask, &refine.values, &refine.gradient_x, &refine.gradient_y})
+        out.push_back((*values)[i]);
+    }
+  }
+  return out;
+}
+
+RefinePattern put_refine(Arena& arena, const patternd::RefinePattern& from) {
+  RefinePattern out{};
+  if (from.inverse_gram.empty()) return out;
+  out.pixels = arena.put(refine_pixels_of(from));
+  out.inverse_gram = arena.put(from.inverse_gram);
+  out.first_column = static_cast<double>(from.columns[0]);
+  out.first_row = from.first_row;
+  out.counted = from.pixels;
+  out.regressors = from.regressors();
+  out.with_angle = from.with_angle ? 1 : 0;
+  out.with_scale = from.with_scale ? 1 : 0;
+  out.used = 1;
+  return out;
+}
+
+TracePattern put_step(Arena& arena, const PatternPlan& plan, const TraceStep& step) {
+  TracePattern out{};
+  const UprightPattern& pattern = step.level.pattern;
+  out.pixels = arena.put(pixels_of(pattern));
+  out.origin_x = step.level.origin_x;
+  out.origin_y = step.level.origin_y;
+  out.spacing = step.level.spacing;
+  out.counted = pattern.pixels;
+  out.energy = pattern.energy;
+  out.angle_step_deg = step.level.angle_step_deg;
+  out.scale_step = step.level.scale_step;
+  out.least_visible = step.least_visible;
+  out.threshold = step.threshold;
+  out.period_deg = plan.angles.period_deg;
+  out.width = pattern.width;
+  out.height = pattern.height;
+  out.image_level = step.level.image_level;
+  out.most_kept = static_cast<int>(step.most_kept);
+  out.used = 1;
+  out.any_polarity = plan.coarse.any_polarity ? 1 : 0;
+  return out;
+}
+
+AllowedPoses allowed_of(const PatternPlan& plan) {
+  AllowedPoses out{};
+  out.period_deg = plan.angles.period_deg;
+  out.low_scale = plan.search.params.scale.low;
+  out.high_scale = plan.search.params.scale.high;
+  out.loose_visible = plan.steps.back().least_visible;
+  if (plan.angles.full()) return out;
+  out.ranges = static_cast<int>(plan.angles.ranges.size());
+  for (std::size_t i = 0; i < plan.angles.ranges.size(); ++i) {
+    out.low_deg[i] = plan.angles.ranges[i].low;
+    out.high_deg[i] = plan.angles.ranges[i].high;
+  }
+  return out;
+}
+
+Result<void> check_ranges(const std::vector<const PatternPlan*>& plans) {
+  for (const PatternPlan* plan : plans) {
+    if (plan->angles.ranges.size() <= static_cast<std::size_t>(kMostAngleRanges)) continue;
+    return fail(ErrorCode::kUnsupported,
+                "pattern " + plan->search.pattern->name + ": the GPU searches at most " +
+                    std::to_string(kMostAngleRanges) + " separate ranges of angles, not " +
+                    std::to_string(plan->angles.ranges.size()));
+  }
+  return {};
+}
+
+// The finest level is refined, not traced, except where it is the coarsest too.
+bool traces(const PatternPlan& plan, std::size_t step) {
+  return step + 1 < plan.steps.size() || (step == 0 && plan.steps.size() == 1);
+}
+
+}  // namespace
+
+Result<TraceStage> TraceStage::create(const std::shared_ptr<const Device>& device,
+                                      const std::vector<const PatternPlan*>& plans,
+                                      const std::vector<DeviceView>& levels,
+                                      const std::vector<ImageView>& valid,
+                                      const CoarseStage& coarse) {
+  if (auto ok = check_ranges(plans); !ok) return tl::make_unexpected(ok.error());
+  TraceStage stage;
+  const std::pair<Kernel*, const char*> wanted[] = {
+      {&stage.step_, "patternd_trace_step"},
+      {&stage.keep_, "patternd_trace_keep"},
+      {&stage.refine_kernel_, "patternd_refine_pose"}};
+  for (const auto& [kernel, name] : wanted) {
+    auto found = device->kernel(name);
+    if (!found) return tl::make_unexpected(found.error());
+    *kernel = *found;
+  }
+  TraceParameters& p = stage.parameters_;
+  p.search_count = static_cast<int>(plans.size());
+  p.select_limit = coarse.select_limit();
+  p.candidates = coarse.selected();
+  p.counts = coarse.selected_counts();
+  stage.refine_.counters = coarse.counters();
+  if (auto ok = stage.create_levels(device, levels, valid); !ok)
+    return tl::make_unexpected(ok.error());
+  if (auto ok = stage.create_tables(device, plans); !ok) return tl::make_unexpected(ok.error());
+  if (auto ok = stage.create_results(device); !ok) return tl::make_unexpected(ok.error());
+  return stage;
+}
+
+Result<void> TraceStage::create_levels(const std::shared_ptr<const Device>& device,
+                                       const std::vector<DeviceView>& levels,
+                                       const std::vector<ImageView>& valid) {
+  auto stream = Stream::create(device);
+  if (!stream) return tl::make_unexpected(stream.error());
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    const DeviceView& view = levels[level];
+    auto texture = Texture::create(device, view.address, view.width, view.height,
+                                   static_cast<std::size_t>(view.stride_bytes), view.format, 1,
+                                   FilterMode::kPoint);
+    if (!texture) return tl::make_unexpected(texture.error());
+    TraceImage image{};
+    image.texture = texture->get();
+    image.width = view.width;
+    image.height = view.height;
+    textures_.push_back(std::move(*texture));
+    if (!valid.empty()) {
+      auto mask = DevicePicture::create(device, view.width, view.height, PixelFormat::kGray8);
+      if (!mask) return tl::make_unexpected(mask.error());
+      if (auto ok = upload(*stream, valid[level], mask->view()); !ok) return ok;
+      image.valid = mask->view().address;
+      image.valid_stride = mask->view().stride_bytes;
+      image.has_valid = 1;
+      valid_.push_back(std::move(*mask));
+    }
+    images_.push_back(image);
+  }
+  return stream->wait();
+}
+
+Result<void> TraceStage::create_tables(const std::shared_ptr<const Device>& device,
+                                       const std::vector<const PatternPlan*>& plans) {
+  std::size_t most_steps = 0;
+  for (const PatternPlan* plan : plans) most_steps = std::max(most_steps, plan->steps.size());
+  auto tables = fill_arena(device, [&](Arena& arena) {
+    steps_.clear();
+    parameters_.images = arena.put(images_);
+    std::vector<TracePattern> patterns;
+    std::vector<RefinePattern> refines;
+    for (std::size_t s = 0; s < most_steps; ++s) {
+      patterns.clear();
+      refines.clear();
+      Step step;
+      int width = 1;
+      int height = 1;
+      for (const PatternPlan* plan : plans) {
+        patterns.emplace_back();
+        refines.emplace_back();
+        if (!traces(*plan, s)) continue;
+        const TraceStep& from = plan->steps[s];
+        patterns.back() = put_step(arena, *plan, from);
+        patterns.back().coarsest = s == 0 ? 1 : 0;
+        if (from.by_regression) refines.back() = put_refine(arena, from.regression);
+        width = std::max(width, patterns.back().width);
+        height = std::max(height, patterns.back().height);
+      }
+      if (width == 1 && height == 1) continue;
+      step.patterns = arena.put(patterns);
+      step.regressions = arena.put(refines);
+      step.shape.block_x = pose_threads(width, height);
+      // From the second step on no more than the step before keeps.
+      std::size_t most = static_cast<std::size_t>(parameters_.select_limit);
+      if (s > 0) {
+        most = 1;
+        for (const PatternPlan* plan : plans)
+          if (s < plan->steps.size()) most = std::max(most, plan->steps[s - 1].most_kept);
+      }
+      step.shape.grid_x =
+          static_cast<unsigned>(std::min(most, static_cast<std::size_t>(parameters_.select_limit)));
+      step.shape.grid_y = static_cast<unsigned>(plans.size());
+      steps_.push_back(step);
+    }
+
+    patterns.clear();
+    refines.clear();
+    std::vector<RefinePattern> at_bound;
+    std::vector<AllowedPoses> allowed;
+    int width = 1;
+    int height = 1;
+    std::size_t most = 1;
+    for (const PatternPlan* plan : plans) {
+      TracePattern pattern = put_step(arena, *plan, plan->steps.back());
+      pattern.least_visible = plan->search.params.min_visible;
+      pattern.least_contrast = plan->search.params.min_contrast;
+      width = std::max(width, pattern.width);
+      height = std::max(height, pattern.height);
+      patterns.push_back(pattern);
+      refines.push_back(put_refine(arena, plan->refine));
+      at_bound.push_back(put_refine(arena, plan->refine_at_bound));
+      allowed.push_back(allowed_of(*plan));
+      const std::size_t last = plan->steps.size() > 1 ? plan->steps.size() - 2 : 0;
+      most = std::max(most, plan->steps[last].most_kept);
+    }
+    refine_.trace.patterns = arena.put(patterns);
+    refine_.trace.regressions = arena.put(refines);
+    refine_.at_bound = arena.put(at_bound);
+    refine_.allowed = arena.put(allowed);
+    refine_.result_limit = static_cast<int>(most);
+    refine_shape_.block_x = pose_threads(width, height);
+    refine_shape_.grid_x = static_cast<unsigned>(most);
+    refine_shape_.grid_y = static_cast<unsigned>(plans.size());
+  });
+  if (!tables) return tl::make_unexpected(tables.error());
+  tables_ = std::move(*tables);
+  return {};
+}
+
+Result<void> TraceStage::create_results(const std::shared_ptr<const Device>& device) {
+  const auto searches = static_cast<std::size_t>(parameters_.search_count);
+  TraceParameters& p = parameters_;
+  auto scratch = allocate_scratch(device, [&](ScratchLayout& memory) {
+    p.loser_counts = memory.take(searches * sizeof(int));
+    counter_bytes_ = memory.size_bytes();
+    p.losers = memory.take(searches * kMostLosers * sizeof(TracedLoser));
+    p.sorted =
+        memory.take(searches * static_cast<std::size_t>(p.select_limit) * sizeof(TracedCandidate));
+  });
+  if (!scratch) return tl::make_unexpected(scratch.error());
+  scratch_ = std::move(*scratch);
+
+  const auto limit = static_cast<std::size_t>(refine_.result_limit);
+  candidates_offset_ = (searches * sizeof(ResultHeader) + 255) / 256 * 256;
+  losers_offset_ =
+      candidates_offset_ + (searches * limit * sizeof(TracedCandidate) + 255) / 256 * 256;
+  const std::size_t bytes = losers_offset_ + searches * kMostLosers * sizeof(TracedLoser);
+  // Few bytes that the GPU writes once: mapped memory on every GPU that can.
+  const MemoryMode mode =
+      device->properties().can_map_host_memory ? MemoryMode::kMapped : MemoryMode::kCopy;
+  auto results = SharedBuffer::create(device, mode, bytes);
+  if (!results) return tl::make_unexpected(results.error());
+  results_ = std::move(*results);
+  std::memset(results_.host(), 0, bytes);
+  refine_.headers = results_.device();
+  refine_.results = results_.device() + candidates_offset_;
+  refine_.result_losers = results_.device() + losers_offset_;
+
+  const Address patterns = refine_.trace.patterns;
+  const Address regressions = refine_.trace.regressions;
+  refine_.trace = p;
+  refine_.trace.patterns = patterns;
+  refine_.trace.regressions = regressions;
+  return {};
+}
+
+Result<void> TraceStage::enqueue_trace(const Stream& stream) const {
+  if (auto ok =
+          stream.fill(static_cast<DevicePointer>(parameters_.loser_counts), 0, counter_bytes_);
+      !ok)
+    return ok;
+  Shape searches;
+  searches.block_x = 256;
+  searches.grid_x = static_cast<unsigned>(parameters_.search_count);
+  for (const Step& step : steps_) {
+    TraceParameters p = parameters_;
+    p.patterns = step.patterns;
+    p.regressions = step.regressions;
+    if (auto ok = stream.launch(step_, step.shape, p); !ok) return ok;
+    if (auto ok = stream.launch(keep_, searches, p); !ok) return ok;
+  }
+  return {};
+}
+
+Result<void> TraceStage::enqueue_refine(const Stream& stream) const {
+  if (auto ok = stream.launch(refine_kernel_, refine_shape_, refine_); !ok) return ok;
+  return results_.download(stream, results_.size_bytes());
+}
+
+FoundPattern TraceStage::found(std::size_t pattern) const {
+  const auto& header = results_.host_as<const ResultHeader>()[pattern];
+  FoundPattern out;
+  out.candidates = reinterpret_cast<const TracedCandidate*>(results_.host() + candidates_offset_) +
+                   pattern * static_cast<std::size_t>(refine_.result_limit);
+  out.candidate_count = header.candidates;
+  out.losers = reinterpret_cast<const TracedLoser*>(results_.host() + losers_offset_) +
+               pattern * kMostLosers;
+  out.loser_count = header.losers;
+  out.overflow = header.overflow != 0;
+  return out;
+}
+
+}  // namespace patternd::cuda

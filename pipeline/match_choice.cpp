@@ -1,0 +1,111 @@
+#include "pipeline/match_choice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "pipeline/match_angles.h"
+
+namespace patternd {
+namespace {
+
+TurnedRectangle rectangle_of(const PatternPlan& plan, const Candidate& c) {
+  const ImageView picture = plan.search.pattern->picture.view();
+  return {c.x, c.y, picture.width * c.scale, picture.height * c.scale, c.angle_deg};
+}
+
+Match match_of(const PatternPlan& plan, int pattern, const Candidate& c, const Refinement& r) {
+  Match out;
+  out.pattern = pattern;
+  const double cosine = std::cos(c.angle_deg * kDegToRad) * c.scale;
+  const double sine = std::sin(c.angle_deg * kDegToRad) * c.scale;
+  out.x_px = c.x - (cosine * plan.center_dx - sine * plan.center_dy);
+  out.y_px = c.y - (sine * plan.center_dx + cosine * plan.center_dy);
+  out.angle_deg = wrap_deg(c.angle_deg, plan.angles.period_deg);
+  out.scale = c.scale;
+  out.score = c.score;
+  out.visible = c.visible;
+  out.inverted = c.inverted;
+  out.x_std_px = r.x_std_px;
+  out.y_std_px = r.y_std_px;
+  out.angle_std_deg = r.angle_std_deg;
+  return out;
+}
+
+bool in_roi(const std::optional<Roi>& roi, const Match& match) {
+  return !roi || (match.x_px >= roi->x && match.x_px <= roi->x + roi->width &&
+                  match.y_px >= roi->y && match.y_px <= roi->y + roi->height);
+}
+
+}  // namespace
+
+std::size_t most_coarse(const SearchParams& params) {
+  return static_cast<std::size_t>(std::clamp(40 * params.max_matches, 100, 4000));
+}
+
+bool better_candidate(const Candidate& a, const Candidate& b) {
+  if (a.score != b.score) return a.score > b.score;
+  if (a.y != b.y) return a.y < b.y;
+  if (a.x != b.x) return a.x < b.x;
+  return a.angle_deg < b.angle_deg;
+}
+
+bool same_pose(const PatternPlan& plan, const TraceStep& step, const Candidate& a,
+               const Candidate& b) {
+  const double pixel = static_cast<double>(1 << step.level.image_level);
+  if (std::abs(a.x - b.x) > pixel || std::abs(a.y - b.y) > pixel) return false;
+  if (step.level.angle_step_deg > 0 &&
+      std::abs(wrap_deg(a.angle_deg - b.angle_deg, plan.angles.period_deg)) >
+          step.level.angle_step_deg)
+    return false;
+  return !(step.level.scale_step > 0 && std::abs(a.scale / b.scale - 1) > step.level.scale_step);
+}
+
+void choose_matches(const PatternPlan& plan, int pattern, std::vector<Candidate>& candidates,
+                    std::vector<Refinement>& refinements, std::vector<Candidate>& losers,
+                    std::vector<Match>& matches) {
+  const SearchParams& params = plan.search.params;
+  auto& all = candidates;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    // Insertion keeps candidates and their refinements side by side.
+    for (std::size_t k = i; k > 0 && better_candidate(all[k], all[k - 1]); --k) {
+      std::swap(all[k], all[k - 1]);
+      std::swap(refinements[k], refinements[k - 1]);
+    }
+  }
+  const std::size_t first = matches.size();
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Match match = match_of(plan, pattern, all[i], refinements[i]);
+    const bool overlaps = std::any_of(
+        all.begin(), all.begin() + static_cast<std::ptrdiff_t>(taken), [&](const Candidate& other) {
+          return overlap_of(rectangle_of(plan, other), rectangle_of(plan, all[i])) >
+                 params.max_overlap;
+        });
+    if (overlaps || all[i].score < params.min_score ||
+        taken == static_cast<std::size_t>(params.max_matches) || !in_roi(params.roi, match)) {
+      if (losers.size() < losers.capacity()) losers.push_back(all[i]);
+      continue;
+    }
+    all[taken++] = all[i];
+    matches.push_back(match);
+  }
+  const TraceStep& top = plan.steps.front();
+  for (std::size_t i = 0; i < taken; ++i) {
+    for (const Candidate& loser : losers) {
+      if (loser.score > matches[first + i].runner_up && !same_pose(plan, top, all[i], loser) &&
+          overlap_of(rectangle_of(plan, all[i]), rectangle_of(plan, loser)) > params.max_overlap)
+        matches[first + i].runner_up = std::min(loser.score, all[i].score);
+    }
+  }
+}
+
+void sort_matches(std::vector<Match>& matches) {
+  std::sort(matches.begin(), matches.end(), [](const Match& a, const Match& b) {
+    if (a.score != b.score) return a.score > b.score;
+    if (a.pattern != b.pattern) return a.pattern < b.pattern;
+    return a.y_px != b.y_px ? a.y_px < b.y_px : a.x_px < b.x_px;
+  });
+}
+
+}  // namespace patternd

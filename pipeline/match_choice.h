@@ -1,0 +1,39 @@
+// Which candidates become matches: the order among them, when two are one find, and the choice at
+// the end, which the CPU's and the GPU's search share.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "pipeline/match.h"
+#include "pipeline/matcher_plan.h"
+#include "pipeline/refine.h"
+#include "pipeline/trace.h"
+
+namespace patternd {
+
+// Candidates that go on from the coarsest level: generous beside the matches wanted. A pattern of
+// 60 pixels has 7×8 there, and hundreds of places look as much like it as it does itself.
+[[nodiscard]] std::size_t most_coarse(const SearchParams& params);
+// Losers remembered for the runners-up of a pattern.
+inline constexpr std::size_t kMostLosers = 512;
+
+// Higher score, else further up, further left, smaller angle.
+[[nodiscard]] bool better_candidate(const Candidate& a, const Candidate& b);
+
+// Whether two candidates are one find: within a pixel of the step's level, an angle step and a
+// scale step.
+[[nodiscard]] bool same_pose(const PatternPlan& plan, const TraceStep& step, const Candidate& a,
+                             const Candidate& b);
+
+// Appends to `matches` the best refined candidates that don't overlap a better one, each with its
+// runner-up. Reorders candidates and refinements, which lie side by side; adds to `losers` up to
+// its capacity. Allocates nothing where `matches` has room.
+void choose_matches(const PatternPlan& plan, int pattern, std::vector<Candidate>& candidates,
+                    std::vector<Refinement>& refinements, std::vector<Candidate>& losers,
+                    std::vector<Match>& matches);
+
+// By falling score, then pattern, then place.
+void sort_matches(std::vector<Match>& matches);
+
+}  // namespace patternd

@@ -1,0 +1,204 @@
+// Whole frames: GPU and CPU find the same.
+#include <cmath>
+#include <gtest/gtest.h>
+
+#include "cuda/cuda_processor.h"
+#include "pipeline/match_angles.h"
+#include "tests/gpu/gpu.h"
+#include "tests/support/reference_rectify.h"
+
+namespace patternd::cuda::test {
+namespace {
+
+constexpr double kPosePx = 0.02;
+constexpr double kAngleDeg = 0.02;
+constexpr double kScore = 1e-4;
+
+RawImageView raw_of(const Image& image) {
+  const ImageView view = image.view();
+  return {
+      view.data,         view.stride_bytes * static_cast<std::size_t>(view.height),
+      view.width,        view.height,
+      view.stride_bytes, view.format == PixelFormat::kGray16 ? RawFormat::kY16 : RawFormat::kGrey,
+      BayerOrder::kRggb};
+}
+
+ProcessorConfig config_for(const Image& image, const std::shared_ptr<const Pattern>& pattern,
+                           const SearchParams& params) {
+  ProcessorConfig config;
+  const RawImageView raw = raw_of(image);
+  config.width = raw.width;
+  config.height = raw.height;
+  config.stride_bytes = raw.stride_bytes;
+  config.format = raw.format;
+  config.patterns.push_back({pattern, params});
+  config.threads = 2;
+  return config;
+}
+
+// Every match of `a` that is not within kScore of the threshold has its like in `b`. Returns how
+// many were compared.
+int expect_found(const std::vector<Match>& a, const std::vector<Match>& b, double min_score,
+                 double period_deg) {
+  int compared = 0;
+  for (const Match& match : a) {
+    if (match.score < min_score + kScore) continue;
+    const Match* like = nullptr;
+    for (const Match& other : b) {
+      if (other.pattern == match.pattern &&
+          std::hypot(other.x_px - match.x_px, other.y_px - match.y_px) < 2)
+        like = &other;
+    }
+    if (like == nullptr) {
+      ADD_FAILURE() << "no like of " << match.x_px << ' ' << match.y_px << ' ' << match.angle_deg
+                    << " score " << match.score;
+      continue;
+    }
+    // What refinement did not converge on (texture that happens to look alike) has no exact place.
+    if (match.x_std_px == 0 || like->x_std_px == 0) {
+      EXPECT_NEAR(match.score, like->score, 0.01);
+      continue;
+    }
+    EXPECT_NEAR(match.x_px, like->x_px, kPosePx);
+    EXPECT_NEAR(match.y_px, like->y_px, kPosePx);
+    EXPECT_NEAR(wrap_deg(match.angle_deg - like->angle_deg, period_deg), 0, kAngleDeg);
+    EXPECT_NEAR(match.score, like->score, kScore);
+    EXPECT_NEAR(match.scale, like->scale, 3e-4);
+    EXPECT_EQ(match.inverted, like->inverted);
+    EXPECT_NEAR(match.visible, like->visible, 0.01);
+    ++compared;
+  }
+  return compared;
+}
+
+int expect_same(const ProcessorConfig& config, const Image& image, const std::string& memory) {
+  auto cpu = make_cpu_processor(config);
+  EXPECT_TRUE(cpu) << cpu.error().message;
+  auto gpu = make_cuda_processor(device(), memory, config);
+  EXPECT_TRUE(gpu) << gpu.error().message;
+  if (!cpu || !gpu) return 0;
+  FrameResult expected;
+  FrameResult found;
+  EXPECT_TRUE((*cpu)->process(raw_of(image), expected));
+  // Twice: the second frame starts from what the first left.
+  for (int i = 0; i < 2; ++i) {
+    const auto done = (*gpu)->process(raw_of(image), found);
+    EXPECT_TRUE(done) << done.error().message;
+    if (!done) return 0;
+  }
+  const SearchParams& params = config.patterns[0].params;
+  const double period = 360.0 / params.symmetry;
+  const int compared = expect_found(expected.matches, found.matches, params.min_score, period);
+  expect_found(found.matches, expected.matches, params.min_score, period);
+  return compared;
+}
+
+TEST(GpuFrame, FindsWhatTheCpuFindsIn300RandomScenes) {
+  PATTERND_NEEDS_GPU();
+  const unsigned seed = 300;
+  int compared = 0;
+  for (unsigned i = 0; i < 300; ++i) {
+    SCOPED_TRACE("seed " + std::to_string(seed + i));
+    std::mt19937 random(seed + i);
+    SceneOptions options;
+    options.width = 200 + static_cast<int>(random() % 300);
+    options.height = 200 + static_cast<int>(random() % 200);
+    options.pattern_width = 32 + static_cast<int>(random() % 64);
+    options.pattern_height = 32 + static_cast<int>(random() % 64);
+    options.format = i % 4 == 3 ? PixelFormat::kGray16 : PixelFormat::kGray8;
+    options.masked = i % 5 == 1;
+    const Scene scene = make_scene(options, random);
+    compared += expect_same(config_for(scene.picture, scene.pattern, {}), scene.picture, "auto");
+    if (::testing::Test::HasFailure() && i > 20) break;
+  }
+  EXPECT_GT(compared, 300);
+  RecordProperty("compared", compared);
+  std::printf("compared %d matches\n", compared);
+}
+
+TEST(GpuFrame, FindsWhatTheCpuFindsAtTheBorder) {
+  PATTERND_NEEDS_GPU();
+  for (unsigned seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    SceneOptions options;
+    options.width = 300;
+    options.height = 240;
+    options.at_border = true;
+    const Scene scene = make_scene(options, random);
+    SearchParams params;
+    params.min_visible = 0.5;
+    expect_same(config_for(scene.picture, scene.pattern, params), scene.picture, "auto");
+  }
+}
+
+TEST(GpuFrame, FindsWhatTheCpuFindsAtOtherScales) {
+  PATTERND_NEEDS_GPU();
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    SceneOptions options;
+    options.low_scale = 0.8;
+    options.high_scale = 1.3;
+    const Scene scene = make_scene(options, random);
+    SearchParams params;
+    params.scale = {0.75, 1.35};
+    expect_same(config_for(scene.picture, scene.pattern, params), scene.picture, "auto");
+  }
+}
+
+TEST(GpuFrame, FindsWhatTheCpuFindsOfEitherPolarityAndInLimitedAngles) {
+  PATTERND_NEEDS_GPU();
+  for (unsigned seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    SceneOptions options;
+    options.inverted = true;
+    const Scene scene = make_scene(options, random);
+    SearchParams params;
+    params.polarity = Polarity::kAny;
+    expect_same(config_for(scene.picture, scene.pattern, params), scene.picture, "auto");
+    params.angle_deg = {{-60, 60}, {150, 230}};
+    expect_same(config_for(scene.picture, scene.pattern, params), scene.picture, "auto");
+  }
+}
+
+TEST(GpuFrame, FindsNothingInFlatAndSaturatedPictures) {
+  PATTERND_NEEDS_GPU();
+  std::mt19937 random(9);
+  const Scene scene = make_scene({}, random);
+  for (const Content content :
+       {Content::kBlack, Content::kWhite, Content::kOnePixel, Content::kStripes, Content::kNoise}) {
+    SCOPED_TRACE(name_of(content));
+    const Image flat = make_picture(641, 479, PixelFormat::kGray8, content, random);
+    expect_same(config_for(flat, scene.pattern, {}), flat, "auto");
+  }
+}
+
+TEST(GpuFrame, FindsWhatTheCpuFindsBehindACalibration) {
+  PATTERND_NEEDS_GPU();
+  std::mt19937 random(12);
+  SceneOptions options;
+  options.width = options.height = 512;
+  const Scene scene = make_scene(options, random);
+  for (const char* memory : {"copy", "mapped", "managed"}) {
+    SCOPED_TRACE(memory);
+    SearchParams params;
+    params.min_score = 0.5;
+    params.scale = {0.5, 1.2};
+    ProcessorConfig config = config_for(scene.picture, scene.pattern, params);
+    config.calibration = patternd::test::tilted_plane(512, false);
+    expect_same(config, scene.picture, memory);
+  }
+}
+
+TEST(GpuFrame, PassesItsSelfTest) {
+  PATTERND_NEEDS_GPU();
+  for (const char* memory : {"copy", "mapped", "managed"}) {
+    const auto passed = self_test(device(), memory);
+    EXPECT_TRUE(passed) << memory << ": " << passed.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace patternd::cuda::test

@@ -1,0 +1,59 @@
+// What the tests on a GPU share: the device, opened once with the image that PATTERND_TEST_IMAGE
+// names (auto), and pictures.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "cuda/device.h"
+#include "pipeline/image.h"
+#include "pipeline/pattern.h"
+
+namespace patternd::cuda::test {
+
+// The device, current for this thread; null where there is none, with the reason.
+[[nodiscard]] std::shared_ptr<const Device> device();
+[[nodiscard]] const std::string& why_no_device();
+
+// At the head of a test: SKIPPED by name on a machine without a GPU.
+#define PATTERND_NEEDS_GPU()                       \
+  if (::patternd::cuda::test::device() == nullptr) \
+  GTEST_SKIP() << ::patternd::cuda::test::why_no_device()
+
+// Pictures of the kinds that parity is tested on.
+enum class Content { kNoise, kBlack, kWhite, kStripes, kOnePixel, kTexture };
+[[nodiscard]] const char* name_of(Content content);
+[[nodiscard]] Image make_picture(int width, int height, PixelFormat format, Content content,
+                                 std::mt19937& random);
+
+// A scene: texture, with a pattern cut from other texture pasted at given poses, noise on top.
+struct Pose {
+  double x = 0;
+  double y = 0;
+  double angle_deg = 0;
+  double scale = 1;
+};
+struct Scene {
+  Image picture;
+  std::shared_ptr<const Pattern> pattern;
+  std::vector<Pose> truth;
+};
+struct SceneOptions {
+  int width = 640;
+  int height = 480;
+  int pattern_width = 64;
+  int pattern_height = 64;
+  int instances = 3;
+  PixelFormat format = PixelFormat::kGray8;
+  double noise = 3;
+  double low_scale = 1;
+  double high_scale = 1;
+  bool at_border = false;  // instances hang over the picture's edge
+  bool masked = false;     // the pattern is a disc
+  bool inverted = false;   // every second instance is a negative
+};
+[[nodiscard]] Scene make_scene(const SceneOptions& options, std::mt19937& random);
+
+}  // namespace patternd::cuda::test

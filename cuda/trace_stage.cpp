@@ -112,9 +112,11 @@ Result<void> check_ranges(const std::vector<const PatternPlan*>& plans) {
   return {};
 }
 
-// The finest level is refined, not traced, except where it is the coarsest too.
-bool traces(const PatternPlan& plan, std::size_t step) {
-  return step + 1 < plan.steps.size() || (step == 0 && plan.steps.size() == 1);
+// Candidates that are left before a step; all of the coarsest's where none was traced before.
+std::size_t kept_before(const PatternPlan& plan, std::size_t step) {
+  for (std::size_t s = step; s > 0; --s)
+    if (plan.traces(s - 1)) return plan.steps[s - 1].most_kept;
+  return most_coarse(plan.search.params);
 }
 
 }  // namespace
@@ -196,7 +198,7 @@ Result<void> TraceStage::create_tables(const std::shared_ptr<const Device>& devi
       for (const PatternPlan* plan : plans) {
         patterns.emplace_back();
         refines.emplace_back();
-        if (!traces(*plan, s)) continue;
+        if (!plan->traces(s)) continue;
         const TraceStep& from = plan->steps[s];
         patterns.back() = put_step(arena, *plan, from);
         patterns.back().coarsest = s == 0 ? 1 : 0;
@@ -210,10 +212,10 @@ Result<void> TraceStage::create_tables(const std::shared_ptr<const Device>& devi
       step.shape.block_x = pose_threads(width, height);
       // From the second step on no more than the step before keeps.
       std::size_t most = static_cast<std::size_t>(parameters_.select_limit);
-      if (s > 0) {
+      if (!steps_.empty()) {
         most = 1;
         for (const PatternPlan* plan : plans)
-          if (s < plan->steps.size()) most = std::max(most, plan->steps[s - 1].most_kept);
+          if (plan->traces(s)) most = std::max(most, kept_before(*plan, s));
       }
       step.shape.grid_x =
           static_cast<unsigned>(std::min(most, static_cast<std::size_t>(parameters_.select_limit)));
@@ -238,8 +240,7 @@ Result<void> TraceStage::create_tables(const std::shared_ptr<const Device>& devi
       refines.push_back(put_refine(arena, plan->refine));
       at_bound.push_back(put_refine(arena, plan->refine_at_bound));
       allowed.push_back(allowed_of(*plan));
-      const std::size_t last = plan->steps.size() > 1 ? plan->steps.size() - 2 : 0;
-      most = std::max(most, plan->steps[last].most_kept);
+      most = std::max(most, kept_before(*plan, plan->steps.size()));
     }
     refine_.trace.patterns = arena.put(patterns);
     refine_.trace.regressions = arena.put(refines);

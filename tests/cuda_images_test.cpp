@@ -56,8 +56,9 @@ std::string assemble(const std::string& image, const std::string& architecture) 
   return text;
 }
 
-// Bytes that a kernel may spill: a few registers around calls of functions that are not inlined.
-constexpr int kMostSpilled = 128;
+// Bytes that a kernel may spill: around calls of functions that are not inlined, which work on
+// a pose with all registers that 512 threads leave.
+constexpr int kMostSpilled = 512;
 
 // Hardly any spills, and a block of 256 threads finds its registers on every GPU since Kepler.
 void expect_lean(const std::string& report) {

@@ -1,0 +1,33 @@
+// Which processor a configuration gets: the one place where CPU and GPU are chosen between.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "pipeline/frame_processor.h"
+
+namespace patternd::cuda {
+
+// The `compute` section, as far as the choice needs it.
+struct ComputeOptions {
+  enum class Backend { kAuto, kCpu, kCuda };
+  Backend backend = Backend::kAuto;
+  int device = 0;
+  std::string memory = "auto";
+  std::string image = "auto";
+  std::string driver = "libcuda.so.1";  // another file in tests only
+};
+
+struct ChosenProcessor {
+  std::unique_ptr<FrameProcessor> processor;
+  std::string reason;  // one line: why this one; for the log and status
+};
+
+// `cpu` and `cuda` as asked, or an error. `auto`: the GPU where there is one that works (its
+// self-test passes) and takes the configuration, else the CPU, with the reason. With `auto` a frame
+// that fails on the GPU is done again on the CPU, and a GPU that is lost is opened again with
+// growing pauses; description() says so.
+[[nodiscard]] Result<ChosenProcessor> make_processor(const ComputeOptions& options,
+                                                     const ProcessorConfig& config);
+
+}  // namespace patternd::cuda

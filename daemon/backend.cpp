@@ -3,20 +3,44 @@
 #include <mutex>
 #include <spdlog/spdlog.h>
 
+#include "cuda/backend.h"
+
 namespace patternd {
+namespace {
+
+cuda::ComputeOptions options_of(const ComputeConfig& compute) {
+  cuda::ComputeOptions options;
+  switch (compute.backend) {
+    case ComputeConfig::Backend::kAuto:
+      options.backend = cuda::ComputeOptions::Backend::kAuto;
+      break;
+    case ComputeConfig::Backend::kCpu:
+      options.backend = cuda::ComputeOptions::Backend::kCpu;
+      break;
+    case ComputeConfig::Backend::kCuda:
+      options.backend = cuda::ComputeOptions::Backend::kCuda;
+      break;
+  }
+  options.device = compute.device;
+  options.memory = compute.memory;
+  options.image = compute.image;
+  return options;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<FrameProcessor>> make_configured_processor(const ComputeConfig& compute,
                                                                   const ProcessorConfig& config) {
-  static constexpr const char* kNoCuda = "this patternd was built without a CUDA frame processor";
-  if (compute.backend == ComputeConfig::Backend::kCuda) {
-    return fail(ErrorCode::kUnsupported, std::string("compute.backend: cuda is not available (") +
-                                             kNoCuda + "); set auto or cpu");
-  }
+  auto chosen = cuda::make_processor(options_of(compute), config);
+  if (!chosen) return tl::make_unexpected(chosen.error());
   if (compute.backend == ComputeConfig::Backend::kAuto) {
     static std::once_flag told;
-    std::call_once(told, [] { spdlog::info("backend=cpu chosen_by=auto reason=\"{}\"", kNoCuda); });
+    std::call_once(told, [&] {
+      spdlog::info("backend={} chosen_by=auto reason=\"{}\"", chosen->processor->backend(),
+                   chosen->reason);
+    });
   }
-  return make_cpu_processor(config);
+  return std::move(chosen->processor);
 }
 
 }  // namespace patternd

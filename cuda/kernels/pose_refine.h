@@ -128,7 +128,10 @@ PATTERND_DEVICE_CALL bool invert_visible_gram(const RefinePattern& refine,
     refine_memory().regression.good = invert(refine.regressors) ? 1 : 0;
   }
   block_barrier();
-  return refine_memory().regression.good != 0;
+  const bool good = refine_memory().regression.good != 0;
+  // One thread goes on to overwrite it.
+  block_barrier();
+  return good;
 }
 
 PATTERND_DEVICE_CALL void solve(const RefinePattern& refine, double pixels) {

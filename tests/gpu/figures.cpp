@@ -1,0 +1,175 @@
+// The figures of cuda/PERFORMANCE.md: medians of many, by device events, the ceilings measured in
+// the same run. `patternd_gpu_figures STUDY.ptx`; PATTERND_TEST_IMAGE chooses the service's image.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <vector>
+
+#include "cuda/cuda_processor.h"
+#include "cuda/rectify_stage.h"
+#include "cuda/study/study_parameters.h"
+#include "tests/gpu/gpu.h"
+#include "tests/support/reference_rectify.h"
+
+namespace patternd::cuda::test {
+namespace {
+
+constexpr int kSide = 8192;
+
+template <class T>
+T value_of(Result<T> result) {
+  if (result) return std::move(*result);
+  std::fprintf(stderr, "%s\n", result.error().message.c_str());
+  std::exit(1);
+}
+void require(const Result<void>& result) {
+  if (result) return;
+  std::fprintf(stderr, "%s\n", result.error().message.c_str());
+  std::exit(1);
+}
+
+// Median of 51 runs after two to warm up, in microseconds.
+double median_us(const Stream& stream, const std::function<Result<void>()>& enqueue) {
+  const Event start = value_of(Event::create(device()));
+  const Event end = value_of(Event::create(device()));
+  std::vector<double> times;
+  for (int i = -2; i < 51; ++i) {
+    require(stream.record(start));
+    require(enqueue());
+    require(stream.record(end));
+    require(stream.wait());
+    if (i >= 0) times.push_back(static_cast<double>(value_of(end.ns_since(start))) / 1000);
+  }
+  std::nth_element(times.begin(), times.begin() + 25, times.end());
+  return times[25];
+}
+
+class Study {
+ public:
+  explicit Study(const char* path) {
+    std::ifstream file(path, std::ios::binary);
+    ptx_.assign(std::istreambuf_iterator<char>(file), {});
+    const Driver& api = device()->driver();
+    require(api.check(api.module_load_data(&module_, ptx_.c_str()), path));
+  }
+  [[nodiscard]] Kernel kernel(const char* name) const {
+    Kernel kernel{nullptr, name};
+    const Driver& api = device()->driver();
+    require(api.check(api.module_get_function(&kernel.function, module_, name), name));
+    return kernel;
+  }
+
+ private:
+  std::string ptx_;
+  ModuleHandle module_ = nullptr;
+};
+
+void rectification(const Study& study, PixelFormat format) {
+  const Stream stream = value_of(Stream::create(device()));
+  std::mt19937 random(1);
+  const Image picture = make_picture(kSide, kSide, format, Content::kNoise, random);
+  const DevicePicture in = value_of(DevicePicture::create(device(), kSide, kSide, format));
+  const DevicePicture out = value_of(DevicePicture::create(device(), kSide, kSide, format));
+  require(upload(stream, picture.view(), in.view()));
+  require(stream.wait());
+  const DeviceView& v = in.view();
+  const Texture texture = value_of(Texture::create(device(), v.address, v.width, v.height,
+                                                   static_cast<std::size_t>(v.stride_bytes), format,
+                                                   1, FilterMode::kPoint));
+  StudyParameters p{};
+  p.texture = texture.get();
+  p.input = v.address;
+  p.output = out.view().address;
+  p.stride_bytes = v.stride_bytes;
+  p.width = p.height = kSide;
+  p.count = static_cast<long long>(v.stride_bytes) * kSide / 16;
+  p.scale = format == PixelFormat::kGray8 ? 255.0F : 1.0F;
+  Shape pieces;
+  pieces.block_x = 256;
+  pieces.grid_x = static_cast<unsigned>(p.count / 256);
+  const Kernel copy_kernel = study.kernel("patternd_study_copy");
+  const double copy = median_us(stream, [&] { return stream.launch(copy_kernel, pieces, p); });
+  Shape tiles;
+  tiles.block_x = 32;
+  tiles.block_y = 8;
+  const int pixels = format == PixelFormat::kGray8 ? 16 : 4;
+  tiles.grid_x = static_cast<unsigned>(kSide / pixels / 32);
+  tiles.grid_y = kSide / 8;
+  const Kernel identity_kernel =
+      study.kernel(format == PixelFormat::kGray8 ? "patternd_study_identity_gray8"
+                                                 : "patternd_study_identity_gray_f32");
+  const double identity =
+      median_us(stream, [&] { return stream.launch(identity_kernel, tiles, p); });
+  std::printf("%s %d: copy %.1f us, identity fetch %.1f us\n", patternd::name_of(format), kSide,
+              copy, identity);
+  for (const bool turned : {false, true}) {
+    const RectifyPlan plan =
+        value_of(plan_rectification(patternd::test::tilted_plane(kSide, turned)));
+    const RectifyStage stage = value_of(RectifyStage::create(device(), plan, format, 0, {}));
+    const double time =
+        median_us(stream, [&] { return stage.enqueue(stream, texture, out.view()); });
+    std::printf("  rectify %s: %.1f us, share of the slower ceiling %.2f, squares of %d\n",
+                turned ? "turned by 90" : "upright", time, std::max(copy, identity) / time,
+                plan.side());
+  }
+}
+
+void whole_frame(int patterns) {
+  std::mt19937 random(7);
+  SceneOptions options;
+  options.width = options.height = 1024;
+  options.pattern_width = options.pattern_height = 128;
+  options.instances = 5;
+  options.noise = 5;
+  const Scene scene = make_scene(options, random);
+  const ImageView view = scene.picture.view();
+  PageLockedFrameAllocator memory(device());
+  const std::size_t bytes = view.stride_bytes * 1024;
+  std::uint8_t* frame = value_of(memory.allocate(bytes));
+  std::copy_n(view.data, bytes, frame);
+  ProcessorConfig config;
+  config.width = config.height = 1024;
+  config.stride_bytes = view.stride_bytes;
+  for (int i = 0; i < patterns; ++i) config.patterns.push_back({scene.pattern, {}});
+  auto processor = value_of(make_cuda_processor(device(), "auto", config));
+  const RawImageView raw{
+      frame, bytes, 1024, 1024, view.stride_bytes, RawFormat::kGrey, BayerOrder::kRggb};
+  FrameResult result;
+  result.matches.reserve(1000);
+  std::vector<double> times;
+  StageTimes stages;
+  for (int i = -5; i < 201; ++i) {
+    const std::int64_t start_ns = monotonic_ns();
+    require(processor->process(raw, result));
+    if (i >= 0) times.push_back(static_cast<double>(monotonic_ns() - start_ns) / 1000);
+    if (i == 100) stages = result.times;
+  }
+  std::sort(times.begin(), times.end());
+  std::printf(
+      "frame 1024x1024, %d patterns of 128x128, all angles: median %.1f us, p99 %.1f us, "
+      "%zu matches\n  us:",
+      patterns, times[100], times[198], result.matches.size());
+  for (std::size_t s = 0; s < kStageCount; ++s)
+    std::printf(" %s %.1f", kStageNames[s], static_cast<double>(stages.ns[s]) / 1000);
+  std::printf("\n  %s\n", processor->description().c_str());
+}
+
+}  // namespace
+}  // namespace patternd::cuda::test
+
+int main(int argc, char** argv) {
+  using namespace patternd::cuda::test;
+  if (argc != 2 || !device()) {
+    std::fprintf(stderr, "usage: patternd_gpu_figures STUDY.ptx (%s)\n", why_no_device().c_str());
+    return 2;
+  }
+  std::printf("%s\n", device()->description().c_str());
+  whole_frame(1);
+  whole_frame(16);
+  const Study study(argv[1]);
+  rectification(study, patternd::PixelFormat::kGray8);
+  rectification(study, patternd::PixelFormat::kGrayF32);
+  return 0;
+}

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
 #include <random>
+#include <vector>
 
 #include "pipeline/rectify_job.h"
 #include "pipeline/rectify_map.h"
@@ -61,6 +62,22 @@ double value_at(const ImageView& image, int x, int y) {
   if (image.format == PixelFormat::kGray16) return image.row<std::uint16_t>(y)[x];
   return static_cast<double>(image.row<float>(y)[x]);
 }
+
+// The same pixels in memory of exactly their size, so that a sanitizer sees any read beyond.
+struct ExactPicture {
+  explicit ExactPicture(const ImageView& picture)
+      : row_bytes(static_cast<std::size_t>(picture.width) * bytes_per_pixel(picture.format)),
+        bytes(row_bytes * static_cast<std::size_t>(picture.height)),
+        view{bytes.data(), picture.width, picture.height, row_bytes, picture.format} {
+    for (int y = 0; y < picture.height; ++y) {
+      std::memcpy(bytes.data() + static_cast<std::size_t>(y) * row_bytes, picture.row_bytes(y),
+                  row_bytes);
+    }
+  }
+  std::size_t row_bytes;
+  std::vector<std::uint8_t> bytes;
+  ImageView view;
+};
 
 struct NamedModel {
   std::string name;
@@ -237,13 +254,13 @@ void expect_same_bits_as_plain_code() {
          {PixelFormat::kGray8, PixelFormat::kGray16, PixelFormat::kGrayF32}) {
       SCOPED_TRACE(named.name + ", " + name_of(format));
       const RectifyMap map = make_rectify_map(named.model, format).value();
-      const Image input =
-          make_picture(map.input_width, map.input_height, format, Content::kNoise, 8);
+      const ExactPicture input(
+          make_picture(map.input_width, map.input_height, format, Content::kNoise, 8).view());
       Image fast = Image::create(map.output_width, map.output_height, format).value();
       Image plain = Image::create(map.output_width, map.output_height, format).value();
       for (std::size_t job = 0; job < map.jobs.size(); ++job) {
-        rectify_job(map, job, input.view(), fast.view());
-        rectify_job_scalar(map, job, input.view(), plain.view());
+        rectify_job(map, job, input.view, fast.view());
+        rectify_job_scalar(map, job, input.view, plain.view());
       }
       const std::size_t row_bytes =
           static_cast<std::size_t>(map.output_width) * bytes_per_pixel(format);
@@ -294,19 +311,13 @@ TEST(Rectifier, ReadsAndWritesNothingBesideThePictures) {
        {PixelFormat::kGray8, PixelFormat::kGray16, PixelFormat::kGrayF32}) {
     const CameraModel model = turned(20, 0.9, 97, 61, 83, 59);
     const std::size_t size = bytes_per_pixel(format);
-    // Input of exactly its bytes, so that a sanitizer sees any read beyond; output amid canaries.
     const Image picture = make_picture(97, 61, format, Content::kNoise, 6);
-    std::vector<std::uint8_t> exact(97 * 61 * size);
-    for (int y = 0; y < 61; ++y) {
-      std::memcpy(exact.data() + static_cast<std::size_t>(y) * 97 * size,
-                  picture.view().row_bytes(y), 97 * size);
-    }
-    const ImageView input{exact.data(), 97, 61, 97 * size, format};
+    const ExactPicture input(picture.view());  // and the output amid canaries
     Image frame = Image::create(83 + 16, 59 + 2, format).value();
     frame.fill_bytes(0xA5);
     Rectifier::create(model, format)
         .value()
-        .process(input, frame.view().crop(8, 1, 83, 59), nullptr);
+        .process(input.view, frame.view().crop(8, 1, 83, 59), nullptr);
     for (int y = 0; y < 61; ++y) {
       for (std::size_t b = 0; b < 99 * size; ++b) {
         const bool inside = y >= 1 && y < 60 && b >= 8 * size && b < 91 * size;

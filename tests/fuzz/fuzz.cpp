@@ -1,0 +1,52 @@
+#include "tests/fuzz/fuzz.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <unistd.h>
+
+#include "pipeline/utf8.h"
+
+namespace patternd::fuzz {
+namespace {
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = access("/dev/shm", W_OK) == 0 ? "/dev/shm/fuzzXXXXXX" : "/tmp/fuzzXXXXXX";
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    path = name;
+  }
+  ~Folder() {
+    for (const std::string& file : {file_name, std::string()})
+      std::remove((path + "/" + file).c_str());
+  }
+  std::string path;
+  std::string file_name;
+};
+
+Folder& own_folder() {
+  static Folder folder;
+  return folder;
+}
+
+}  // namespace
+
+const std::string& folder() { return own_folder().path; }
+
+std::string as_file(const std::uint8_t* data, std::size_t size, const std::string& name) {
+  own_folder().file_name = name;
+  const std::string path = folder() + "/" + name;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
+  return path;
+}
+
+void check_message(const std::string& message) {
+  if (message.empty() || utf8_first_fault(message) != std::string::npos) {
+    std::fprintf(stderr, "a message that is empty or no UTF-8: \"%s\"\n", message.c_str());
+    std::abort();
+  }
+}
+
+}  // namespace patternd::fuzz

@@ -385,13 +385,15 @@ def survives_a_thousand_reloads():
         time.sleep(0.01)
         if number in (199, 999):
             client.more_results(2)
+            time.sleep(3)  # what the last reloads replaced is given up
             memory.append(resident_kb())
     CONFIG.write_text(good_text)
     reply = client.ask(command="reload")
     check("a thousand rapid reloads, half of them of bad files: the last, good one counts", reply["ok"], reply)
     check("results go on", client.more_results(5))
     check("the process is the same", main_pid() == pid)
-    check("memory stays within 2 MB", memory[1] - memory[0] < 2048, memory)
+    # One frame's buffer kept by each of the 400 good reloads would be 23 MB.
+    check("memory stays within 4 MB", memory[1] - memory[0] < 4096, memory)
     check("the client stayed connected", not client.closed)
     check("numbers rise", client.sequence_rises())
     CONFIG.write_text(good_text.replace("threshold", "treshold"))

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <unistd.h>
 
@@ -18,11 +19,10 @@ class Folder {
     path = name;
   }
   ~Folder() {
-    for (const std::string& file : {file_name, std::string()})
-      std::remove((path + "/" + file).c_str());
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
   }
   std::string path;
-  std::string file_name;
 };
 
 Folder& own_folder() {
@@ -35,7 +35,6 @@ Folder& own_folder() {
 const std::string& folder() { return own_folder().path; }
 
 std::string as_file(const std::uint8_t* data, std::size_t size, const std::string& name) {
-  own_folder().file_name = name;
   const std::string path = folder() + "/" + name;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));

@@ -56,6 +56,12 @@ std::vector<DeviceImage> embedded_images() {
   return images;
 }
 
+std::vector<std::string> embedded_image_names() {
+  std::vector<std::string> names;
+  for (const DeviceImage& image : embedded_images()) names.push_back(image.name);
+  return names;
+}
+
 Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& images, int major,
                                             int minor, const std::string& wanted) {
   const int architecture = 10 * major + minor;

@@ -27,6 +27,9 @@ struct DeviceImage {
 // could be compiled.
 [[nodiscard]] std::vector<DeviceImage> embedded_images();
 
+// Their names, for --version.
+[[nodiscard]] std::vector<std::string> embedded_image_names();
+
 // Those of `images` that a GPU of compute capability major.minor can run, best first: native code
 // of its own architecture, then of an older one of the same major number (Tegra's and the others'
 // are not exchanged), PTX no newer than the GPU, the universal image. `wanted` is compute.image:

@@ -11,6 +11,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cuda/device_image.h"
 #include "daemon/backend.h"
 #include "daemon/configuration.h"
 #include "daemon/configuration_keys.h"
@@ -42,7 +43,8 @@ struct CommandLine {
 };
 
 void add_options(CLI::App& program, CommandLine& line) {
-  program.set_version_flag("--version", [] { return version_text("patternd"); });
+  program.set_version_flag("--version",
+                           [] { return version_text("patternd", cuda::embedded_image_names()); });
   program.add_option("--config", line.options.config_path, "The configuration's file")
       ->type_name("FILE");
   program.add_flag("--check", line.check,

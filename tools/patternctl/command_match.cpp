@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/backend.h"
 #include "daemon/result_line.h"
 #include "pipeline/frame_processor.h"
 #include "pipeline/image_file.h"
@@ -84,12 +85,14 @@ Result<void> PictureSearch::prepare(const RawImageView& frame) {
   config.calibration = calibration_;
   config.patterns = searches_;
   config.threads = arguments_.threads;
-  if (arguments_.backend == "cuda") {
-    return fail(ErrorCode::kUnsupported, "--backend cuda: this build searches on the CPU only");
-  }
-  auto processor = make_cpu_processor(config);
-  if (!processor) return tl::make_unexpected(processor.error());
-  processor_ = std::move(*processor);
+  using Backend = cuda::ComputeOptions::Backend;
+  cuda::ComputeOptions compute;
+  compute.backend = arguments_.backend == "cuda"  ? Backend::kCuda
+                    : arguments_.backend == "cpu" ? Backend::kCpu
+                                                  : Backend::kAuto;
+  auto chosen = cuda::make_processor(compute, config);
+  if (!chosen) return tl::make_unexpected(chosen.error());
+  processor_ = std::move(chosen->processor);
   format_ = result_format(config);
   prepared_for_ = frame;
   return {};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/device_image.h"
 #include "tools/patternctl/command.h"
 #include "tools/patternctl/commands.h"
 #include "tools/patternctl/launch.h"
@@ -41,7 +42,8 @@ int run(int argc, char** argv) {
   Context context;
   program.require_subcommand(1);
   program.fallthrough();
-  program.set_version_flag("--version", [] { return version_text("patternctl"); });
+  program.set_version_flag("--version",
+                           [] { return version_text("patternctl", cuda::embedded_image_names()); });
   program.add_flag("--json", context.json, "One compact JSON object a line on stdout");
   for (const AddCommand add : kCommands) add(program, context);
   for (const OutsideCommand& command : kOutsideCommands) {

@@ -35,7 +35,9 @@ std::vector<float> interleave(const CoarseTables::Plane& plane) {
       for (int k = 0; k < kCoarseBand; ++k, ++at) {
         const int row = j - k;
         if (row < 0 || row >= plane.height) continue;
-        out[at] = static_cast<float>(plane.taps[static_cast<std::size_t>(row * plane.width + t)]);
+        out[at] = static_cast<float>(
+            plane.taps[static_cast<std::size_t>(row) * static_cast<std::size_t>(plane.width) +
+                       static_cast<std::size_t>(t)]);
       }
     }
   }

@@ -79,8 +79,10 @@ class Planner {
     Nodes ys{};
     bool defined = true;
     for (std::size_t k = 0; k < 9 && defined; ++k) {
+      const std::size_t row = k / 3;
+      const std::size_t column = k % 3;
       const auto p =
-          source_of(x0 + h * static_cast<double>(k % 3), y0 + h * static_cast<double>(k / 3));
+          source_of(x0 + h * static_cast<double>(column), y0 + h * static_cast<double>(row));
       defined = p.has_value();
       if (defined) xs[k] = p->x, ys[k] = p->y;
     }
@@ -207,14 +209,16 @@ Result<RectifyPlan> plan_rectification(const CameraModel& model) {
 
 PlannedPosition planned_position(const RectifyPlan& plan, int x, int y) {
   const int side = plan.side();
-  const RectifyPatch& patch =
-      plan.patches[static_cast<std::size_t>((y / side) * plan.patches_across + x / side)];
+  const RectifyPatch& patch = plan.patches[static_cast<std::size_t>(y / side) *
+                                               static_cast<std::size_t>(plan.patches_across) +
+                                           static_cast<std::size_t>(x / side)];
   const int in_x = x % side;
   const int in_y = y % side;
   PlannedPosition out;
   out.valid = patch.mask == kPatchAllValid;
   if (patch.mask >= 0) {
-    const auto row = static_cast<std::size_t>(patch.mask * side + in_y);
+    const auto row = static_cast<std::size_t>(patch.mask) * static_cast<std::size_t>(side) +
+                     static_cast<std::size_t>(in_y);
     out.valid = (plan.masks[row] >> in_x & 1U) != 0;
   }
   if (!out.valid) return out;

@@ -57,7 +57,7 @@ class Section {
 };
 
 std::string read_name(const YamlNode& node, const std::string& fallback) {
-  const std::string name = node.text(fallback);
+  std::string name = node.text(fallback);
   const bool printable = std::all_of(name.begin(), name.end(),
                                      [](char c) { return static_cast<unsigned char>(c) >= ' '; });
   if (name.empty() || name.size() > kLongestName || !printable)

@@ -33,17 +33,19 @@ void run_fiber() {
   // The end of the fiber goes on where uc_link says: in the scheduler.
 }
 
+// A function of its own: getcontext may return twice, which no loop should be exposed to.
+void start_fiber(Fiber& fiber) {
+  if (!fiber.stack) fiber.stack.reset(new char[kStackBytes]);
+  fiber.ended = false;
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack.get();
+  fiber.context.uc_stack.ss_size = kStackBytes;
+  fiber.context.uc_link = &scheduler;
+  makecontext(&fiber.context, run_fiber, 0);
+}
+
 void start_fibers(int threads) {
-  for (int i = 0; i < threads; ++i) {
-    Fiber& fiber = fibers[static_cast<std::size_t>(i)];
-    if (!fiber.stack) fiber.stack.reset(new char[kStackBytes]);
-    fiber.ended = false;
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = &scheduler;
-    makecontext(&fiber.context, run_fiber, 0);
-  }
+  for (int i = 0; i < threads; ++i) start_fiber(fibers[static_cast<std::size_t>(i)]);
 }
 
 // All threads to the next barrier or their end, again and again until all have ended.

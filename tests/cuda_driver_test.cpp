@@ -138,13 +138,16 @@ TEST_F(FakeDriver, PassesOverAnImageThatDoesNotLoadAndSaysSo) {
   const auto driver = Driver::open(PATTERND_FAKE_FAILING);
   ASSERT_TRUE(driver);
   ASSERT_TRUE(Device::open(*driver, 0, "auto"));
+  const auto fitting = images_for(embedded_images(), 9, 0, "auto");
+  ASSERT_TRUE(fitting);
+  const std::string best = fitting->front().name;  // sm_90 where this build has it
   // Find the load: the one call whose failure changes the image and not the outcome.
   int passed_over = 0;
   for (int n = 1; n <= 40; ++n) {
     reset(n);
     const auto device = Device::open(*driver, 0, "auto");
     if (device && (*device)->image() == "universal") {
-      EXPECT_THAT((*device)->description(), HasSubstr("image sm_90 not used"));
+      EXPECT_THAT((*device)->description(), HasSubstr("image " + best + " not used"));
       ++passed_over;
     }
   }

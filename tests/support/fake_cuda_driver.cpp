@@ -2,6 +2,7 @@
 // and the nth call of any function can be made to fail. Steered through functions of its own.
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 #include "cuda/driver_api.h"
 
@@ -26,6 +27,14 @@ Handle some_handle() {
   return reinterpret_cast<Handle>(std::uintptr_t{64});
 }
 
+// What has been allocated and not freed: a context takes it along when it ends.
+std::set<void*> memory_of_context;
+
+void release(void* memory) {
+  memory_of_context.erase(memory);
+  std::free(memory);
+}
+
 template <class Pointer>
 Status allocate(Pointer* pointer, std::size_t bytes) {
   const Status status = count();
@@ -33,6 +42,7 @@ Status allocate(Pointer* pointer, std::size_t bytes) {
   void* memory =
       status == kSuccess ? std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096) : nullptr;
   if (memory != nullptr) {
+    memory_of_context.insert(memory);
     std::memset(memory, 0, bytes);
     *pointer = reinterpret_cast<Pointer>(memory);
   }
@@ -115,7 +125,10 @@ FAKE Status cuCtxCreate_v2(ContextHandle* context, unsigned, DeviceHandle) {
   if (status == kSuccess) *context = some_handle<ContextHandle>();
   return status;
 }
-FAKE Status cuCtxDestroy_v2(ContextHandle) { return count(); }
+FAKE Status cuCtxDestroy_v2(ContextHandle) {
+  while (!memory_of_context.empty()) release(*memory_of_context.begin());
+  return count();
+}
 FAKE Status cuCtxSetCurrent(ContextHandle) { return count(); }
 FAKE Status cuModuleLoadData(ModuleHandle* module, const void*) {
   const Status status = count();
@@ -131,7 +144,7 @@ FAKE Status cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
   return allocate(pointer, bytes);
 }
 FAKE Status cuMemFree_v2(DevicePointer pointer) {
-  std::free(reinterpret_cast<void*>(pointer));
+  release(reinterpret_cast<void*>(pointer));
   return count();
 }
 FAKE Status cuMemAllocManaged(DevicePointer* pointer, std::size_t bytes, unsigned) {
@@ -141,7 +154,7 @@ FAKE Status cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned) {
   return allocate(pointer, bytes);
 }
 FAKE Status cuMemFreeHost(void* pointer) {
-  std::free(pointer);
+  release(pointer);
   return count();
 }
 FAKE Status cuMemHostGetDevicePointer_v2(DevicePointer* device, void* host, unsigned) {

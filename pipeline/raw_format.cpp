@@ -7,113 +7,76 @@ namespace patternd {
 namespace {
 
 constexpr std::array<const char*, 4> kBayerOrders = {"RGGB", "GRBG", "GBRG", "BGGR"};
-constexpr std::array<RawFormat, 10> kPlainFormats = {
-    RawFormat::kGrey, RawFormat::kY10,  RawFormat::kY12,  RawFormat::kY16,  RawFormat::kYuyv,
-    RawFormat::kUyvy, RawFormat::kNv12, RawFormat::kRgb3, RawFormat::kBgr3, RawFormat::kYu12};
-constexpr std::array<RawFormat, 5> kBayerFormats = {RawFormat::kBayer8, RawFormat::kBayer10,
-                                                    RawFormat::kBayer12, RawFormat::kBayer14,
-                                                    RawFormat::kBayer16};
 
-// The mosaic's bits a pixel as text; null for formats that are no mosaic.
-const char* bayer_depth(RawFormat format) {
-  switch (format) {
-    case RawFormat::kBayer8:
-      return "8";
-    case RawFormat::kBayer10:
-      return "10";
-    case RawFormat::kBayer12:
-      return "12";
-    case RawFormat::kBayer14:
-      return "14";
-    case RawFormat::kBayer16:
-      return "16";
-    default:
-      return nullptr;
-  }
+// Everything about a format that is a plain fact; one row each. `bytes` a pixel of the first plane;
+// packed 4:2:2 and planar 4:2:0 rows hold whole pairs of pixels.
+struct Layout {
+  RawFormat format;
+  const char* name;  // a mosaic's bits a pixel
+  std::size_t bytes;
+  bool mosaic;
+  bool pairs;
+  bool deep;        // over 8 bits of luma
+  bool luma_plane;  // usable as it lies
+};
+
+constexpr std::array<Layout, 15> kLayouts = {{
+    {RawFormat::kGrey, "GREY", 1, false, false, false, true},
+    {RawFormat::kY10, "Y10", 2, false, false, true, false},
+    {RawFormat::kY12, "Y12", 2, false, false, true, false},
+    {RawFormat::kY16, "Y16", 2, false, false, true, true},
+    {RawFormat::kYuyv, "YUYV", 2, false, true, false, false},
+    {RawFormat::kUyvy, "UYVY", 2, false, true, false, false},
+    {RawFormat::kNv12, "NV12", 1, false, true, false, true},
+    {RawFormat::kRgb3, "RGB3", 3, false, false, false, false},
+    {RawFormat::kBgr3, "BGR3", 3, false, false, false, false},
+    {RawFormat::kYu12, "YU12", 1, false, true, false, true},
+    {RawFormat::kBayer8, "8", 1, true, false, false, false},
+    {RawFormat::kBayer10, "10", 2, true, false, true, false},
+    {RawFormat::kBayer12, "12", 2, true, false, true, false},
+    {RawFormat::kBayer14, "14", 2, true, false, true, false},
+    {RawFormat::kBayer16, "16", 2, true, false, true, false},
+}};
+
+const Layout& layout_of(RawFormat format) {
+  for (const Layout& layout : kLayouts)
+    if (layout.format == format) return layout;
+  return kLayouts.front();
 }
 
-const char* plain_name(RawFormat format) {
-  switch (format) {
-    case RawFormat::kGrey:
-      return "GREY";
-    case RawFormat::kY10:
-      return "Y10";
-    case RawFormat::kY12:
-      return "Y12";
-    case RawFormat::kY16:
-      return "Y16";
-    case RawFormat::kYuyv:
-      return "YUYV";
-    case RawFormat::kUyvy:
-      return "UYVY";
-    case RawFormat::kNv12:
-      return "NV12";
-    case RawFormat::kRgb3:
-      return "RGB3";
-    case RawFormat::kBgr3:
-      return "BGR3";
-    case RawFormat::kYu12:
-      return "YU12";
-    default:
-      return "unknown";
-  }
-}
+// How many names a format has: a mosaic one for each order of its colours.
+std::size_t orders_of(const Layout& layout) { return layout.mosaic ? kBayerOrders.size() : 1; }
 
 }  // namespace
 
 std::string name_of(RawFormat format, BayerOrder order) {
-  if (const char* depth = bayer_depth(format))
-    return std::string(kBayerOrders[static_cast<std::size_t>(order)]) + depth;
-  return plain_name(format);
+  const Layout& layout = layout_of(format);
+  if (!layout.mosaic) return layout.name;
+  return std::string(kBayerOrders[static_cast<std::size_t>(order)]) + layout.name;
 }
 
 std::vector<std::string> raw_format_names() {
   std::vector<std::string> names;
-  for (const RawFormat format : kPlainFormats) names.push_back(name_of(format));
-  for (const RawFormat format : kBayerFormats)
-    for (std::size_t order = 0; order < kBayerOrders.size(); ++order)
-      names.push_back(name_of(format, static_cast<BayerOrder>(order)));
+  for (const Layout& layout : kLayouts)
+    for (std::size_t order = 0; order < orders_of(layout); ++order)
+      names.push_back(name_of(layout.format, static_cast<BayerOrder>(order)));
   return names;
 }
 
 std::optional<NamedRawFormat> find_raw_format(std::string_view name) {
-  for (const RawFormat format : kPlainFormats)
-    if (name == name_of(format)) return NamedRawFormat{format, BayerOrder::kRggb};
-  for (const RawFormat format : kBayerFormats) {
-    for (std::size_t i = 0; i < kBayerOrders.size(); ++i) {
+  for (const Layout& layout : kLayouts) {
+    for (std::size_t i = 0; i < orders_of(layout); ++i) {
       const auto order = static_cast<BayerOrder>(i);
-      if (name == name_of(format, order)) return NamedRawFormat{format, order};
+      if (name == name_of(layout.format, order)) return NamedRawFormat{layout.format, order};
     }
   }
   return std::nullopt;
 }
 
 std::size_t min_stride_bytes(RawFormat format, int width) {
+  const Layout& layout = layout_of(format);
   const auto w = static_cast<std::size_t>(width);
-  const std::size_t even = (w + 1) / 2 * 2;
-  switch (format) {
-    case RawFormat::kGrey:
-    case RawFormat::kBayer8:
-      return w;
-    case RawFormat::kNv12:
-    case RawFormat::kYu12:
-      return even;
-    case RawFormat::kY10:
-    case RawFormat::kY12:
-    case RawFormat::kY16:
-    case RawFormat::kBayer10:
-    case RawFormat::kBayer12:
-    case RawFormat::kBayer14:
-    case RawFormat::kBayer16:
-      return w * 2;
-    case RawFormat::kYuyv:
-    case RawFormat::kUyvy:
-      return even * 2;
-    case RawFormat::kRgb3:
-    case RawFormat::kBgr3:
-      return w * 3;
-  }
-  return 0;
+  return (layout.pairs ? (w + 1) / 2 * 2 : w) * layout.bytes;
 }
 
 std::size_t frame_bytes(RawFormat format, int height, std::size_t stride_bytes) {
@@ -126,23 +89,9 @@ std::size_t frame_bytes(RawFormat format, int height, std::size_t stride_bytes) 
 }
 
 PixelFormat luma_format(RawFormat format) {
-  switch (format) {
-    case RawFormat::kY10:
-    case RawFormat::kY12:
-    case RawFormat::kY16:
-    case RawFormat::kBayer10:
-    case RawFormat::kBayer12:
-    case RawFormat::kBayer14:
-    case RawFormat::kBayer16:
-      return PixelFormat::kGray16;
-    default:
-      return PixelFormat::kGray8;
-  }
+  return layout_of(format).deep ? PixelFormat::kGray16 : PixelFormat::kGray8;
 }
 
-bool has_luma_plane(RawFormat format) {
-  return format == RawFormat::kGrey || format == RawFormat::kNv12 || format == RawFormat::kYu12 ||
-         format == RawFormat::kY16;
-}
+bool has_luma_plane(RawFormat format) { return layout_of(format).luma_plane; }
 
 }  // namespace patternd

@@ -43,6 +43,16 @@ CameraConfig replay_of(const std::string& path) {
   return config;
 }
 
+// Two pictures in the folder, a thousand seconds apart.
+CameraConfig two_pictures_far_apart(const test::TemporaryFolder& folder) {
+  EXPECT_TRUE(write_image(folder.file("0.pgm"), numbered(0).view()));
+  EXPECT_TRUE(write_image(folder.file("1.pgm"), numbered(1).view()));
+  CameraConfig config = replay_of(folder.path());
+  config.realtime = true;
+  config.fps = 0.001;
+  return config;
+}
+
 struct Played {
   std::vector<FrameInfo> infos;
   std::vector<std::vector<std::uint8_t>> pixels;  // rows without their padding
@@ -322,11 +332,7 @@ TEST(Replay, KeepsTheRecordedPaceInRealTime) {
 
 TEST(Replay, GivesATimeoutWhereTheNextFrameIsNotDue) {
   const test::TemporaryFolder folder;
-  ASSERT_TRUE(write_image(folder.file("0.pgm"), numbered(0).view()));
-  ASSERT_TRUE(write_image(folder.file("1.pgm"), numbered(1).view()));
-  CameraConfig config = replay_of(folder.path());
-  config.realtime = true;
-  config.fps = 0.001;
+  const CameraConfig config = two_pictures_far_apart(folder);
   test::FrameMemory memory;
   ReplaySource source(config);
   ASSERT_TRUE(source.start(memory, 2));
@@ -338,11 +344,7 @@ TEST(Replay, GivesATimeoutWhereTheNextFrameIsNotDue) {
 
 TEST(Replay, IsInterruptedWhileItWaits) {
   const test::TemporaryFolder folder;
-  ASSERT_TRUE(write_image(folder.file("0.pgm"), numbered(0).view()));
-  ASSERT_TRUE(write_image(folder.file("1.pgm"), numbered(1).view()));
-  CameraConfig config = replay_of(folder.path());
-  config.realtime = true;
-  config.fps = 0.001;
+  const CameraConfig config = two_pictures_far_apart(folder);
   test::FrameMemory memory;
   ReplaySource source(config);
   ASSERT_TRUE(source.start(memory, 2));

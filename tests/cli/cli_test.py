@@ -137,6 +137,24 @@ class Cli(unittest.TestCase):
         self.assertEqual(run("match", "--pattern", pattern, "--draw", drawn, photo).returncode, 0)
         self.assertGreater(drawn.stat().st_size, 10000)
 
+    def test_draws_where_a_calibration_puts_them_into_the_rectified_picture(self):
+        photo = self.sample("graf1.png")
+        pattern, _ = self.teach(photo, "300,200,121,101")
+        camera = self.folder / "camera.yaml"
+        camera.write_text("image_size: [800, 640]\nlens: {model: none}\n"
+                          "plane: {homography: [1, 0, 100, 0, 1, 50, 0, 0, 1], width: 600, height: 500}\n")
+        drawn = self.folder / "drawn.ppm"
+        done = run("match", "--pattern", pattern, "--calibration", camera, "--max-matches", 1, "--draw", drawn, photo)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        match = json.loads(done.stdout)["matches"][0]
+        self.assertAlmostEqual(match["x_px"], 260, delta=0.1)
+        self.assertAlmostEqual(match["y_px"], 200, delta=0.1)
+        content = drawn.read_bytes()
+        header = b"P6\n600 500\n255\n"
+        self.assertEqual(content[:len(header)], header)
+        cross = len(header) + 3 * (200 * 600 + 260)
+        self.assertEqual(content[cross:cross + 3], bytes([0, 255, 0]))
+
 
 if __name__ == "__main__":
     unittest.main()

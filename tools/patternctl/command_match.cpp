@@ -11,6 +11,7 @@
 #include "daemon/result_line.h"
 #include "pipeline/frame_processor.h"
 #include "pipeline/image_file.h"
+#include "pipeline/rectify.h"
 #include "tools/patternctl/draw.h"
 #include "tools/patternctl/number_list.h"
 
@@ -61,6 +62,7 @@ class PictureSearch {
 
  private:
   [[nodiscard]] Result<void> prepare(const RawImageView& frame);
+  [[nodiscard]] Result<Image> searched(const ImageView& picture) const;
   [[nodiscard]] Result<void> draw(const ImageView& picture) const;
 
   const MatchArguments& arguments_;
@@ -125,8 +127,20 @@ Result<void> PictureSearch::run(const std::string& path, std::uint64_t index) {
   return {};
 }
 
+// The picture that was searched, rectified where there is a calibration; in colour.
+Result<Image> PictureSearch::searched(const ImageView& picture) const {
+  if (!calibration_) return to_rgb(picture);
+  auto rectifier = Rectifier::create(*calibration_, picture.format);
+  if (!rectifier) return tl::make_unexpected(rectifier.error());
+  auto rectified =
+      Image::create(calibration_->output_width(), calibration_->output_height(), picture.format);
+  if (!rectified) return rectified;
+  rectifier->process(picture, rectified->view(), nullptr);
+  return to_rgb(std::as_const(*rectified).view());
+}
+
 Result<void> PictureSearch::draw(const ImageView& picture) const {
-  auto rgb = to_rgb(picture);
+  auto rgb = searched(picture);
   if (!rgb) return tl::make_unexpected(rgb.error());
   for (const Match& match : result_.matches) {
     draw_match(rgb->view(), match, *searches_[static_cast<std::size_t>(match.pattern)].pattern,

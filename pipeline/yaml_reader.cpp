@@ -1,6 +1,7 @@
 #include "pipeline/yaml_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -535,10 +536,13 @@ Result<YamlReader> YamlReader::load(const std::string& path) {
     return fail(ErrorCode::kInvalidArgument, path + ": is a folder; must be a YAML file");
   std::ifstream file(path, std::ios::binary);
   if (!file) return fail(ErrorCode::kIo, path + ": cannot be opened; check its permissions");
-  std::string text(kMostBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  std::string text;
+  std::array<char, 16384> block{};
+  while (file && text.size() <= kMostBytes) {
+    file.read(block.data(), block.size());
+    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
+  }
   if (file.bad()) return fail(ErrorCode::kIo, path + ": cannot be read");
-  text.resize(static_cast<std::size_t>(file.gcount()));
   return parse(text, path);
 }
 

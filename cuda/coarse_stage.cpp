@@ -135,7 +135,10 @@ void CoarseStage::Layout::add_plane(const CoarseJob& job, const CoarseTables::Pl
   out.neighbour_end = static_cast<int>(neighbours.size());
   planes.push_back(out);
   widest_template = std::max(widest_template, plane.width);
-  positions += plane.border.size() * kBlock;
+  // Blocks alike share an entry of the table.
+  positions += kBlock * static_cast<std::size_t>(
+                            std::count_if(plane.block_class.begin(), plane.block_class.end(),
+                                          [](std::int32_t kind) { return kind >= 0; }));
 }
 
 Result<CoarseStage> CoarseStage::create(const std::shared_ptr<const Device>& device,

@@ -138,39 +138,50 @@ void sum_windows(const std::vector<MaskRun>& runs, const CoarseRows& image, int 
   }
 }
 
-void energy_row(const std::vector<MaskRun>& runs, int pixels, const CoarseRows& image, int y,
-                int x_begin, int x_end, float factor, float* out) {
+void energy_row(const std::vector<MaskRun>& runs, const BlockCounts& complete,
+                const BlockCounts* border, const CoarseRows& image, const BlockRow& row,
+                float* means, float* roots) {
   const hn::CappedTag<float, kBlock> df;
   const hn::CappedTag<std::int32_t, kBlock> di;
-  const float per_pixel = 1.0F / static_cast<float>(pixels);
+  const hn::RebindToUnsigned<decltype(di)> du;
   BlockSums sums;
-  for (int x = x_begin; x < x_end; x += kBlock) {
-    sum_windows(runs, image, x, y, sums);
+  for (int block = 0; block < row.blocks; ++block) {
+    const int first = block * kBlock;
+    sum_windows(runs, image, row.x + first, row.y, sums);
+    const BlockCounts& counts = row.kinds[block] < 0 ? complete : border[row.kinds[block]];
     for (int i = 0; i < kBlock; i += static_cast<int>(hn::Lanes(df))) {
-      // Both fit 31 bits (see coarse_search.cpp), so the sign bit is free for the sum's sign.
-      const auto sum = hn::ConvertTo(
-          df, hn::BitCast(di, hn::LoadU(hn::RebindToUnsigned<decltype(di)>(), sums.sum + i)));
-      const auto square = hn::ConvertTo(
-          df, hn::BitCast(di, hn::LoadU(hn::RebindToUnsigned<decltype(di)>(), sums.square + i)));
-      const auto energy = hn::Sub(square, hn::Mul(hn::Mul(sum, sum), hn::Set(df, per_pixel)));
-      hn::StoreU(hn::Mul(hn::Sqrt(hn::Max(energy, hn::Zero(df))), hn::Set(df, factor)), df,
-                 out + (x - x_begin) + i);
+      // Both fit 31 bits (see quantise), so the sign bit is free for the sum's sign.
+      const auto sum = hn::ConvertTo(df, hn::BitCast(di, hn::LoadU(du, sums.sum + i)));
+      const auto square = hn::ConvertTo(df, hn::BitCast(di, hn::LoadU(du, sums.square + i)));
+      const auto mean = hn::Mul(sum, hn::LoadU(df, counts.per_pixel + i));
+      const auto energy = hn::Sub(square, hn::Mul(sum, mean));
+      hn::StoreU(mean, df, means + first + i);
+      hn::StoreU(hn::Sqrt(hn::Max(energy, hn::Set(df, 1e-12F))), df, roots + first + i);
     }
   }
 }
 
-void find_passing(const std::int32_t* numerators, const float* bounds, float factor, bool absolute,
-                  int blocks, std::uint8_t* passes) {
+void find_passing(const std::int32_t* numerators, const float* means, const float* roots,
+                  float least, const BorderBlock* border, bool absolute, const BlockRow& row,
+                  std::uint8_t* passes) {
   const hn::CappedTag<float, kBlock> df;
   const hn::CappedTag<std::int32_t, kBlock> di;
   const int lanes = static_cast<int>(hn::Lanes(df));
-  const auto scale = hn::Set(df, factor);
-  for (int block = 0; block < blocks; ++block) {
+  const auto least_of_all = hn::Set(df, least);
+  for (int block = 0; block < row.blocks; ++block) {
+    const std::int32_t kind = row.kinds[block];
     bool any = false;
-    for (int i = block * kBlock; i < (block + 1) * kBlock; i += lanes) {
-      auto value = hn::Mul(hn::ConvertTo(df, hn::LoadU(di, numerators + i)), scale);
+    for (int i = 0; i < kBlock && kind != kSkip; i += lanes) {
+      const int at = block * kBlock + i;
+      auto value = hn::ConvertTo(df, hn::LoadU(di, numerators + at));
+      auto bound = least_of_all;
+      if (kind >= 0) {
+        const auto sum = hn::LoadU(df, border[kind].terms.sum + i);
+        value = hn::Sub(value, hn::Mul(hn::LoadU(df, means + at), sum));
+        bound = hn::LoadU(df, border[kind].least + i);
+      }
       if (absolute) value = hn::Abs(value);
-      any = any || !hn::AllFalse(df, hn::Gt(value, hn::LoadU(df, bounds + i)));
+      any = any || !hn::AllFalse(df, hn::Gt(value, hn::Mul(bound, hn::LoadU(df, roots + at))));
     }
     passes[block] = any ? 1 : 0;
   }
@@ -239,14 +250,17 @@ void window_sums(const std::vector<MaskRun>& runs, const CoarseRows& image, int 
   HWY_DYNAMIC_DISPATCH(sum_windows)(runs, image, x, y, out);
 }
 
-void energy_row(const std::vector<MaskRun>& runs, int pixels, const CoarseRows& image, int y,
-                int x_begin, int x_end, float factor, float* out) {
-  HWY_DYNAMIC_DISPATCH(energy_row)(runs, pixels, image, y, x_begin, x_end, factor, out);
+void energy_row(const std::vector<MaskRun>& runs, const BlockCounts& complete,
+                const BlockCounts* border, const CoarseRows& image, const BlockRow& row,
+                float* means, float* roots) {
+  HWY_DYNAMIC_DISPATCH(energy_row)(runs, complete, border, image, row, means, roots);
 }
 
-void find_passing(const std::int32_t* numerators, const float* bounds, float factor, bool absolute,
-                  int blocks, std::uint8_t* passes) {
-  HWY_DYNAMIC_DISPATCH(find_passing)(numerators, bounds, factor, absolute, blocks, passes);
+void find_passing(const std::int32_t* numerators, const float* means, const float* roots,
+                  float least, const BorderBlock* border, bool absolute, const BlockRow& row,
+                  std::uint8_t* passes) {
+  HWY_DYNAMIC_DISPATCH(find_passing)
+  (numerators, means, roots, least, border, absolute, row, passes);
 }
 
 void estimate_scores(const std::int32_t* numerators, const BlockSums& sums, const BlockTerms& terms,

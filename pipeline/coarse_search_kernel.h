@@ -25,6 +25,11 @@ struct CoarseRows {
   std::ptrdiff_t stride = 0;  // elements between rows, the same for the three
 };
 
+[[nodiscard]] inline std::int32_t pair_of(int low, int high) {
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(low & 0xFFFF) |
+                                   (static_cast<std::uint32_t>(high & 0xFFFF) << 16));
+}
+
 // Pixels [begin, end) of a template's row, relative to the position.
 struct MaskRun {
   int row = 0;
@@ -60,15 +65,29 @@ struct BlockSums {
 void window_sums(const std::vector<MaskRun>& runs, const CoarseRows& image, int x, int y,
                  BlockSums& out);
 
-// For each position of [x_begin, x_end) of row y: factor · sqrt(Σ(S − S̄)²) over the runs, which
-// hold `pixels` pixels.
-void energy_row(const std::vector<MaskRun>& runs, int pixels, const CoarseRows& image, int y,
-                int x_begin, int x_end, float factor, float* out);
+// Kinds of blocks: all positions see everything that is asked about, the block is left out; else
+// an index into a list of blocks in which that differs.
+inline constexpr std::int32_t kAllVisible = -1;
+inline constexpr std::int32_t kSkip = -2;
 
-// passes[i] becomes 1 where in block i some numerator · factor exceeds its bound, else 0.
-// `absolute`: its magnitude.
-void find_passing(const std::int32_t* numerators, const float* bounds, float factor, bool absolute,
-                  int blocks, std::uint8_t* passes);
+// 1 over the visible pixels of a mask at each position of a block; 0 where there are none.
+struct BlockCounts {
+  float per_pixel[kBlock];
+};
+
+// Blocks of positions along a row, each of a kind.
+struct BlockRow {
+  int x = 0;  // of the first position
+  int y = 0;
+  int blocks = 0;
+  const std::int32_t* kinds = nullptr;
+};
+
+// For each position: the mean S̄ over the mask's visible pixels, and √Σ(S − S̄)², at least 1e-6.
+// `complete` holds where all of the mask is visible, `border` otherwise.
+void energy_row(const std::vector<MaskRun>& runs, const BlockCounts& complete,
+                const BlockCounts* border, const CoarseRows& image, const BlockRow& row,
+                float* means, float* roots);
 
 // What the score of each position of a block depends on beside the picture: n, ΣT over the n
 // pixels that count there, and 1 / sqrt(n ΣT² − (ΣT)²), which is 0 where nothing is to be scored.
@@ -77,6 +96,20 @@ struct BlockTerms {
   float sum[kBlock];
   float inverse_norm[kBlock];
 };
+// A block of positions of which some see only a part of the pattern, or may not be searched.
+struct BorderBlock {
+  BlockTerms terms;             // pixels: visible, 0: not searched
+  float least[kBlock];          // see find_passing
+  std::int64_t sum[kBlock];     // ΣT over the visible pixels
+  double inverse_norm[kBlock];  // 1 / sqrt(n ΣT² − (ΣT)²)
+};
+
+// passes[i] becomes 1 where at some position of block i |ΣTS − mean·ΣT| exceeds least·root, else 0;
+// without `absolute`, ΣTS − mean·ΣT itself. ΣT is 0 and `least` holds where all is visible.
+void find_passing(const std::int32_t* numerators, const float* means, const float* roots,
+                  float least, const BorderBlock* border, bool absolute, const BlockRow& row,
+                  std::uint8_t* passes);
+
 // NCC of each position in single precision: (n ΣTS − ΣT ΣS) · inverse_norm / sqrt(n ΣS² − (ΣS)²),
 // 0 where the window is flat. Good to about 1e-3, for deciding which positions to score exactly.
 void estimate_scores(const std::int32_t* numerators, const BlockSums& sums, const BlockTerms& terms,

@@ -94,8 +94,9 @@ CoarseScene coarse_scene(const Image& picture, const Image& pattern, std::vector
   return out;
 }
 
-std::vector<PlanePeak> search_all(CoarseSearch& search, const Image& picture) {
-  CoarseImage image(picture.width(), picture.height(), search.margin());
+std::vector<PlanePeak> search_all(CoarseSearch& search, const Image& picture,
+                                  const ImageView& valid = {}) {
+  CoarseImage image(picture.width(), picture.height(), search.margin(), valid);
   image.build(picture.view());
   CoarseSearch::Scratch scratch(search);
   for (std::size_t g = 0; g < search.groups(); ++g) search.search_group(g, image.rows(), scratch);
@@ -165,6 +166,76 @@ TEST(CoarseSearch, ScoresPartsCutOffByTheBorderOverWhatIsVisible) {
   EXPECT_NEAR(best.x, 4.0, 0.6);
   EXPECT_NEAR(best.y, 30.5, 0.6);
   EXPECT_GT(best.score, 0.9);
+}
+
+// The bounds that rule windows out, at borders too, where a window's mean is not the template's.
+TEST(CoarseSearch, LosesNothingOverAThresholdThatALowerOneFinds) {
+  const Image pattern = test::made_texture(19, 13, 4);
+  for (unsigned seed : {21U, 22U, 23U}) {
+    for (bool any_polarity : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << " any polarity " << any_polarity);
+      Image picture = test::made_texture(67, 49, seed);
+      for (int y = 0; y < 49; ++y)
+        for (int x = 0; x < 67; ++x)
+          picture.row<std::uint8_t>(y)[x] =
+              static_cast<std::uint8_t>(picture.row<std::uint8_t>(y)[x] / 2 + 2 * y);
+      auto valid = Image::create(67, 49, PixelFormat::kGray8);
+      for (int y = 0; y < 49; ++y)
+        for (int x = 0; x < 67; ++x)
+          valid->row<std::uint8_t>(y)[x] = x + y > 20 && y < 45 ? 255 : 0;
+      CoarseScene scene = coarse_scene(picture, pattern, {0, 9, 18, 27, 36, 45, 54, 63, 72, 81});
+      scene.config.least_visible = 0.4;
+      scene.config.any_polarity = any_polarity;
+      scene.config.valid = valid->view();
+      const auto finds = [&](double threshold) {
+        scene.config.threshold = threshold;
+        CoarseSearch search(scene.pyramid, scene.config);
+        std::vector<CoarseFind> out;
+        for (const PlanePeak& peak : search_all(search, picture, valid->view()))
+          if (static_cast<double>(peak.peak.score) > 0.4) out.push_back(search.find(peak));
+        return out;
+      };
+      const auto all = finds(0.01);
+      const auto bounded = finds(0.4);
+      ASSERT_EQ(bounded.size(), all.size());
+      EXPECT_GT(all.size(), 5U);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        EXPECT_EQ(bounded[i].x, all[i].x);
+        EXPECT_EQ(bounded[i].y, all[i].y);
+        EXPECT_EQ(bounded[i].angle_deg, all[i].angle_deg);
+        EXPECT_EQ(bounded[i].score, all[i].score);
+      }
+    }
+  }
+}
+
+TEST(CoarseSearch, DoesNotSeeWhatInvalidPixelsHold) {
+  const Image pattern = test::made_texture(24, 24, 4);
+  test::MatchScene made;
+  made.width = 80;
+  made.height = 60;
+  made.placed = {{30.0, 30.5, 0}};  // a sixth lies in the invalid area
+  const Image scene_picture = test::render_scene(made, pattern.view(), {}, {});
+  auto valid = Image::create(80, 60, PixelFormat::kGray8);
+  for (int y = 0; y < 60; ++y)
+    for (int x = 0; x < 80; ++x) valid->row<std::uint8_t>(y)[x] = x >= 22 ? 255 : 0;
+  for (std::uint8_t filling : {0, 77, 255}) {
+    SCOPED_TRACE(static_cast<int>(filling));
+    auto picture = Image::copy_of(scene_picture.view());
+    for (int y = 0; y < 60; ++y)
+      for (int x = 0; x < 22; ++x) picture->row<std::uint8_t>(y)[x] = filling;
+    CoarseScene scene = coarse_scene(*picture, pattern, {0});
+    scene.config.least_visible = 0.6;
+    scene.config.threshold = 0.8;
+    scene.config.valid = valid->view();
+    CoarseSearch search(scene.pyramid, scene.config);
+    const auto peaks = search_all(search, *picture, valid->view());
+    ASSERT_EQ(peaks.size(), 1U);
+    const CoarseFind best = search.find(peaks[0]);
+    EXPECT_NEAR(best.x, 30.0, 0.6);
+    EXPECT_NEAR(best.y, 30.5, 0.6);
+    EXPECT_GT(best.score, 0.95);
+  }
 }
 
 TEST(CoarseSearch, FlatPicturesHaveNoPeaksWhateverTheirGreyLevel) {

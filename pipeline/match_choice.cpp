@@ -43,6 +43,10 @@ std::size_t most_coarse(const SearchParams& params) {
   return static_cast<std::size_t>(std::clamp(40 * params.max_matches, 100, 4000));
 }
 
+std::size_t most_followed(const SearchParams& params) {
+  return static_cast<std::size_t>(40 + 6 * params.max_matches);
+}
+
 bool better_candidate(const Candidate& a, const Candidate& b) {
   if (a.score != b.score) return a.score > b.score;
   if (a.y != b.y) return a.y < b.y;

@@ -17,6 +17,8 @@ constexpr std::size_t kCandidatesPerItem = 4;
 // A candidate that scores less than this share of a level's threshold where it comes down is not
 // worth looking around.
 constexpr double kHopeless = 0.35;
+// The same at the finest level, where poses are known to about a pixel.
+constexpr double kHopelessAtLast = 0.5;
 
 // A pattern's search: its plan, and what a frame fills in.
 struct PatternState {
@@ -47,6 +49,18 @@ struct Task {
 
 void remember_loser(PatternState& state, const Candidate& loser) {
   if (state.losers.size() < state.losers.capacity()) state.losers.push_back(loser);
+}
+
+// Drops all candidates but those that a step follows: the first by coarse score, then the best of
+// the others by the score of one look.
+void keep_followed(PatternState& state, std::size_t most) {
+  auto& all = state.candidates;
+  std::sort(all.begin() + static_cast<std::ptrdiff_t>(followed_unseen(most)), all.end(),
+            better_candidate);
+  // Later losers came nearer to a match: room for their runners-up stays.
+  const std::size_t end = std::min(all.size(), most + kMostLosers / 2);
+  for (std::size_t i = most; i < end; ++i) remember_loser(state, all[i]);
+  all.resize(most);
 }
 
 // Sorts, drops what is under the level's threshold, came to the same pose as a better one, or is
@@ -138,8 +152,26 @@ struct Matcher::State {
     return out;
   }
 
+  template <class First>
+  void add_candidate_tasks(const First& first);
+  // Calls body(step, image, scratch, candidate) for the candidates of all tasks.
+  template <class Body>
+  void for_each_candidate(std::size_t s, const Body& body) {
+    for_each_task([&](const Task& task, ThreadScratch& scratch) {
+      PatternState& state = patterns[task.pattern];
+      const TraceStep& step = state.plan.steps[s];
+      TraceImage image = image_at(state.plan, step.level.image_level, step.least_visible, 0);
+      image.hopeless_score = kHopeless * step.threshold;
+      const std::size_t end = std::min(task.item + kCandidatesPerItem, state.candidates.size());
+      for (std::size_t i = task.item; i < end; ++i)
+        body(step, image, scratch.trace, state.candidates[i]);
+    });
+  }
+
   void search_coarsest();
   void suppress_peaks();
+  void choose_followed(std::size_t s);
+  void follow_all(std::size_t s);
   void trace_down();
   void refine_all();
   void refine_one(PatternState& state, std::size_t index, TraceScratch& scratch) const;
@@ -176,35 +208,59 @@ void Matcher::State::suppress_peaks() {
   }
 }
 
+// Tasks of the candidates from first(state) on, kCandidatesPerItem each.
+template <class First>
+void Matcher::State::add_candidate_tasks(const First& first) {
+  tasks.clear();
+  for (std::size_t p = 0; p < patterns.size(); ++p) {
+    for (std::size_t i = first(patterns[p]); i < patterns[p].candidates.size();
+         i += kCandidatesPerItem)
+      tasks.push_back({p, i});
+  }
+}
+
+// Where more candidates come down than a step follows, one look tells which.
+void Matcher::State::choose_followed(std::size_t s) {
+  const auto too_many = [&](const PatternState& state) {
+    if (!state.plan.traces(s)) return false;
+    const std::size_t most = state.plan.steps[s].most_followed;
+    return most > 0 && state.candidates.size() > most;
+  };
+  add_candidate_tasks([&](const PatternState& state) {
+    return too_many(state) ? followed_unseen(state.plan.steps[s].most_followed)
+                           : state.candidates.size();
+  });
+  for_each_candidate(s, [](const TraceStep& step, const TraceImage& image, TraceScratch& scratch,
+                           Candidate& candidate) {
+    candidate.score = score_around(step.level, image, scratch, candidate);
+  });
+  for (PatternState& state : patterns)
+    if (too_many(state)) keep_followed(state, state.plan.steps[s].most_followed);
+}
+
+void Matcher::State::follow_all(std::size_t s) {
+  add_candidate_tasks([&](const PatternState& state) {
+    return state.plan.traces(s) ? 0 : state.candidates.size();
+  });
+  for_each_candidate(s, [&](const TraceStep& step, const TraceImage& image, TraceScratch& scratch,
+                            Candidate& candidate) {
+    const double coarse_score = candidate.score;
+    follow_down(step, image, scratch, candidate);
+    // Resampling blurs, and at the coarsest level that can cost a true find more than chance
+    // costs a false one: what the coarse search saw there still counts.
+    if (s == 0) candidate.score = std::max(candidate.score, coarse_score);
+  });
+  for (PatternState& state : patterns)
+    if (state.plan.traces(s)) keep_best(state, state.plan.steps[s]);
+}
+
 void Matcher::State::trace_down() {
   std::size_t most_steps = 0;
   for (const PatternState& state : patterns)
     most_steps = std::max(most_steps, state.plan.steps.size());
   for (std::size_t s = 0; s < most_steps; ++s) {
-    const auto runs = [&](const PatternState& state) { return state.plan.traces(s); };
-    tasks.clear();
-    for (std::size_t p = 0; p < patterns.size(); ++p) {
-      if (!runs(patterns[p])) continue;
-      for (std::size_t i = 0; i < patterns[p].candidates.size(); i += kCandidatesPerItem)
-        tasks.push_back({p, i});
-    }
-    for_each_task([&](const Task& task, ThreadScratch& scratch) {
-      PatternState& state = patterns[task.pattern];
-      const TraceStep& step = state.plan.steps[s];
-      TraceImage image = image_at(state.plan, step.level.image_level, step.least_visible, 0);
-      image.hopeless_score = kHopeless * step.threshold;
-      const std::size_t end = std::min(task.item + kCandidatesPerItem, state.candidates.size());
-      for (std::size_t i = task.item; i < end; ++i) {
-        Candidate& candidate = state.candidates[i];
-        const double coarse_score = candidate.score;
-        follow_down(step, image, scratch.trace, candidate);
-        // Resampling blurs, and at the coarsest level that can cost a true find more than chance
-        // costs a false one: what the coarse search saw there still counts.
-        if (s == 0) candidate.score = std::max(candidate.score, coarse_score);
-      }
-    });
-    for (PatternState& state : patterns)
-      if (runs(state)) keep_best(state, state.plan.steps[s]);
+    choose_followed(s);
+    follow_all(s);
   }
 }
 
@@ -221,8 +277,10 @@ void Matcher::State::refine_one(PatternState& state, std::size_t index,
     // Too far off for its basin: one more step of search at this level.
     TraceImage loose = image;
     loose.least_visible = last.least_visible;
+    loose.hopeless_score = kHopelessAtLast * plan.search.params.min_score;
     trace_step(last.level, loose, scratch, candidate);
-    refinement = refine(plan.refine, image, scratch, candidate);
+    if (candidate.score >= loose.hopeless_score)
+      refinement = refine(plan.refine, image, scratch, candidate);
   }
   const bool moved = bring_inside(plan, candidate);
   if (moved && !plan.refine_at_bound.inverse_gram.empty())
@@ -329,10 +387,13 @@ Result<Matcher> Matcher::create(const MatcherConfig& config, ThreadPool* pool) {
                                    [&](const CoarseSlot& s) { return s.level == level; });
     pattern.coarse_image = static_cast<std::size_t>(slot - slots.begin());
     const int margin = pattern.coarse->margin();
+    const ImageView valid =
+        state->valid.empty() ? ImageView{} : state->valid[static_cast<std::size_t>(level)].view();
     if (slot == slots.end())
-      slots.push_back({level, CoarseImage(config.width >> level, config.height >> level, margin)});
+      slots.push_back(
+          {level, CoarseImage(config.width >> level, config.height >> level, margin, valid)});
     else if (slot->image.margin() < margin)
-      slot->image = CoarseImage(config.width >> level, config.height >> level, margin);
+      slot->image = CoarseImage(config.width >> level, config.height >> level, margin, valid);
   }
   const int threads = pool == nullptr ? 1 : pool->thread_count();
   for (int t = 0; t < threads; ++t) {

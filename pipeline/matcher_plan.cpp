@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "pipeline/match_choice.h"
 #include "pipeline/pattern_pyramid.h"
 #include "pipeline/pyramid.h"
 
@@ -109,6 +110,17 @@ std::vector<double> sampled_scales(const Range& scale, double step) {
   return out;
 }
 
+double mean_of(const PatternLevel& level) {
+  double sum = 0;
+  double pixels = 0;
+  for (std::size_t i = 0; i < level.value.size(); ++i) {
+    if (level.coverage[i] < kLeastCoverage) continue;
+    sum += static_cast<double>(level.value[i]);
+    pixels += 1;
+  }
+  return pixels > 0 ? sum / pixels : 0;
+}
+
 // The share of a pattern of w × h pixels that is still seen when `lost` pixels of each axis are
 // not.
 double share_without(double w, double h, double lost) {
@@ -120,14 +132,26 @@ const PatternLevel& level_of(const PatternPlan& plan, int level) {
       std::clamp(level, 0, static_cast<int>(plan.pyramid.size()) - 1))];
 }
 
+// The energy that uneven light adds to a pattern's own at level 0, as a share of it: 15 %, or what
+// light of ±40 % from side to side of the picture does to a bright pattern of little contrast. A
+// ramp of height h has variance h²/12.
+double light_at_level_0(const PatternLevel& full, double contrast, const MatcherConfig& config) {
+  constexpr double kLeast = 0.15;
+  constexpr double kMost = 1;
+  constexpr double kRise = 0.8;
+  const double share = std::max(static_cast<double>(full.width) / config.width,
+                                static_cast<double>(full.height) / config.height);
+  const double ramp = kRise * std::min(share, 1.0) * mean_of(full) / std::sqrt(12.0);
+  const double energy = ramp / std::max(contrast, 1e-9);
+  return std::clamp(energy * energy, kLeast, kMost);
+}
+
 // By how much uneven light lowers scores more at a level than at level 0: light stays while
-// contrast is averaged away. Taken as light that disturbs level 0 with 15 % of the pattern's
-// energy.
+// contrast is averaged away.
 double light_loss(const PatternPlan& plan, const PatternLevel& level) {
-  constexpr double kLight = 0.15;
   const double share =
       std::clamp(contrast_of(level) / std::max(plan.search.pattern->contrast, 1e-9), 0.1, 1.0);
-  return std::sqrt((1 + kLight) / (1 + kLight / (share * share)));
+  return std::sqrt((1 + plan.light) / (1 + plan.light / (share * share)));
 }
 
 void plan_steps(PatternPlan& plan, int size_levels, double step_top_deg, bool with_scale) {
@@ -150,6 +174,7 @@ void plan_steps(PatternPlan& plan, int size_levels, double step_top_deg, bool wi
                                              : std::max<std::size_t>(24, 3 * wanted);
     // One level below the coarsest a candidate may still be a pixel and a step off.
     step.neighbours_first = l + 1 >= plan.top_level;
+    if (l + 1 == plan.top_level) step.most_followed = most_followed(params);
     step.by_regression = l < plan.top_level && counting_pixels(level) >= kRegressionPixels;
     if (step.by_regression) {
       step.regression = make_refine_pattern(step.level, !plan.fixed_angle, with_scale);
@@ -175,6 +200,7 @@ Result<PatternPlan> plan_pattern(const PatternSearch& search, const MatcherConfi
   plan.center_dy = (picture.height - 1) / 2.0 - pattern.ref_y;
   plan.angles = normalise_angles(params.angle_deg, params.symmetry);
   plan.pyramid = make_pattern_pyramid(pattern, deepest_level(picture.width, picture.height));
+  plan.light = light_at_level_0(plan.pyramid[0], pattern.contrast, config);
 
   const int deepest = static_cast<int>(plan.pyramid.size()) - 1;
   const int taught = params.levels.value_or(pattern.levels);

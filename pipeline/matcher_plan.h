@@ -18,9 +18,10 @@ struct TraceStep {
   RefinePattern regression;  // where the level has enough pixels to follow by regression
   bool by_regression = false;
   bool neighbours_first = false;
-  double threshold = 0;       // candidates that score less are dropped
-  double least_visible = 0;   // share of pixels
-  std::size_t most_kept = 0;  // the best that go on from here
+  double threshold = 0;           // candidates that score less are dropped
+  double least_visible = 0;       // share of pixels
+  std::size_t most_followed = 0;  // of the candidates that come down (match_choice.h); 0: all
+  std::size_t most_kept = 0;      // the best that go on from here
 };
 
 struct PatternPlan {
@@ -28,6 +29,7 @@ struct PatternPlan {
   AngleRanges angles;
   bool fixed_angle = false;
   int top_level = 0;             // of the picture
+  double light = 0;              // energy of uneven light at level 0, of the pattern's own
   std::vector<TraceStep> steps;  // from top_level down
   RefinePattern refine;
   RefinePattern refine_at_bound;  // with the angle fixed; where the angles are limited

@@ -190,6 +190,11 @@ bool sample_candidate(const TraceLevel& level, const TraceImage& image, const Ca
   return false;
 }
 
+double score_around(const TraceLevel& level, const TraceImage& image, TraceScratch& scratch,
+                    const Candidate& at) {
+  return look_around(level, image, scratch, at).score();
+}
+
 void trace_step(const TraceLevel& level, const TraceImage& image, TraceScratch& scratch,
                 Candidate& candidate) {
   Neighbourhood around = settle(level, image, scratch, candidate);

@@ -64,6 +64,11 @@ struct TraceImage {
 bool sample_candidate(const TraceLevel& level, const TraceImage& image, const Candidate& at,
                       int rim, const Patch& patch);
 
+// The best score of the 3×3 shifts around a candidate, at its own angle and scale: what trace_step
+// sees first.
+[[nodiscard]] double score_around(const TraceLevel& level, const TraceImage& image,
+                                  TraceScratch& scratch, const Candidate& at);
+
 // Moves the candidate to the best place near it and sets its score there (0 where there is none).
 void trace_step(const TraceLevel& level, const TraceImage& image, TraceScratch& scratch,
                 Candidate& candidate);

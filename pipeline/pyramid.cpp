@@ -5,6 +5,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "pipeline/pyramid.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -25,7 +26,7 @@ HWY_INLINE auto add_byte_pairs(D16 d, V8 bytes) {
 #endif
 
 void halve_row_8(const std::uint8_t* top, const std::uint8_t* bottom, std::uint8_t* out,
-                 std::size_t width) {
+                 std::size_t width, [[maybe_unused]] std::ptrdiff_t ahead) {
   std::size_t x = 0;
 #if HWY_TARGET != HWY_SCALAR
   const hn::ScalableTag<std::uint8_t> d8;
@@ -35,6 +36,8 @@ void halve_row_8(const std::uint8_t* top, const std::uint8_t* bottom, std::uint8
   const std::size_t lanes = hn::Lanes(d16);
   const auto two = hn::Set(d16, std::uint16_t{2});
   for (; x + lanes <= width; x += lanes) {
+    hwy::Prefetch(top + 2 * x + ahead);
+    hwy::Prefetch(bottom + 2 * x + ahead);
     const auto sum = hn::Add(add_byte_pairs(d16, hn::LoadU(d8, top + 2 * x)),
                              add_byte_pairs(d16, hn::LoadU(d8, bottom + 2 * x)));
     const auto mean = hn::ShiftRight<2>(hn::Add(sum, two));
@@ -102,8 +105,10 @@ void halve_rows_plainly(const ImageView& in, MutableImageView out, int first_row
   }
 }
 
-// Rows of the halved picture that one thread writes at a time: 64 KiB of input at 2 megapixels.
-constexpr int kRowsPerTask = 32;
+// Levels made together from a strip of rows, so that each reads what was just written from the
+// second cache, and the strip's rows of the finest.
+constexpr int kLevelsTogether = 5;
+constexpr int kStripRows = 1 << kLevelsTogether;
 
 }  // namespace
 
@@ -111,9 +116,12 @@ void halve(const ImageView& in, MutableImageView out, int first_row, int rows) {
   const auto width = static_cast<std::size_t>(out.width);
   for (int y = first_row; y < first_row + rows; ++y) {
     if (in.format == PixelFormat::kGray8) {
+      // The next two rows: hardware fetches ahead along a row, but not from one to another.
+      const std::ptrdiff_t ahead =
+          2 * y + 3 < in.height ? static_cast<std::ptrdiff_t>(2 * in.stride_bytes) : 0;
       HWY_DYNAMIC_DISPATCH(halve_row_8)
       (in.row<std::uint8_t>(2 * y), in.row<std::uint8_t>(2 * y + 1), out.row<std::uint8_t>(y),
-       width);
+       width, ahead);
     } else {
       HWY_DYNAMIC_DISPATCH(halve_row_16)
       (in.row<std::uint16_t>(2 * y), in.row<std::uint16_t>(2 * y + 1), out.row<std::uint16_t>(y),
@@ -153,18 +161,26 @@ Result<Pyramid> Pyramid::create(int width, int height, PixelFormat format, int l
 
 void Pyramid::build(const ImageView& image, ThreadPool* pool) {
   base_ = image;
-  for (std::size_t l = 0; l < halved_.size(); ++l) {
-    const ImageView in = level(static_cast<int>(l));
-    const MutableImageView out = halved_[l].view();
-    const int tasks = (out.height + kRowsPerTask - 1) / kRowsPerTask;
-    if (pool == nullptr || tasks <= 2) {
-      halve(in, out, 0, out.height);
+  for (int first = 0; first < levels(); first += kLevelsTogether) {
+    const int last = std::min(first + kLevelsTogether, levels());
+    const int strips = (level(first).height + kStripRows - 1) / kStripRows;
+    if (pool == nullptr || strips <= 2) {
+      for (int strip = 0; strip < strips; ++strip) build_strip(first, last, strip);
       continue;
     }
-    pool->for_each(static_cast<std::size_t>(tasks), [&](std::size_t task) {
-      const int first = static_cast<int>(task) * kRowsPerTask;
-      halve(in, out, first, std::min(kRowsPerTask, out.height - first));
-    });
+    pool->for_each(static_cast<std::size_t>(strips),
+                   [&](std::size_t strip) { build_strip(first, last, static_cast<int>(strip)); });
+  }
+}
+
+// The part of levels (first, last] that lies over kStripRows rows of level `first`.
+void Pyramid::build_strip(int first, int last, int strip) {
+  for (int l = first + 1; l <= last; ++l) {
+    const MutableImageView out = halved_[static_cast<std::size_t>(l) - 1].view();
+    const int rows = kStripRows >> (l - first);
+    const int from = strip * rows;
+    if (from >= out.height) break;
+    halve(level(l - 1), out, from, std::min(rows, out.height - from));
   }
 }
 

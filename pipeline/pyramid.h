@@ -41,6 +41,8 @@ class Pyramid {
   }
 
  private:
+  void build_strip(int first, int last, int strip);
+
   ImageView base_;
   std::vector<Image> halved_;
 };

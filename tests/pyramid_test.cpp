@@ -70,6 +70,27 @@ TEST(Pyramid, IsTheSameOnAnyNumberOfThreads) {
   }
 }
 
+// Levels are made in strips, several at a time: more levels than that, and heights that leave every
+// remainder of a strip.
+TEST(Pyramid, HasTheLevelsThatHalvingOneAfterTheOtherGives) {
+  for (int height : {64, 65, 95, 97, 128, 131, 259}) {
+    SCOPED_TRACE(testing::Message() << "height " << height << " seed 13");
+    const Image image = made_image(203, height, PixelFormat::kGray8, 13);
+    const int levels = deepest_level(203, height);
+    auto pyramid = Pyramid::create(203, height, PixelFormat::kGray8, levels);
+    ASSERT_TRUE(pyramid);
+    pyramid->build(image.view(), nullptr);
+    for (int l = 1; l <= levels; ++l) {
+      auto plain = Image::create(203 >> l, height >> l, PixelFormat::kGray8);
+      halve_reference(pyramid->level(l - 1), plain->view(), 0, height >> l);
+      for (int y = 0; y < height >> l; ++y)
+        for (int x = 0; x < 203 >> l; ++x)
+          ASSERT_EQ(pyramid->level(l).row<std::uint8_t>(y)[x], plain->row<std::uint8_t>(y)[x])
+              << "level " << l << " at " << x << ", " << y;
+    }
+  }
+}
+
 TEST(Pyramid, RefusesMoreLevelsThanThePictureHas) {
   EXPECT_TRUE(Pyramid::create(8, 100, PixelFormat::kGray8, 3));
   auto refused = Pyramid::create(8, 100, PixelFormat::kGray8, 4);

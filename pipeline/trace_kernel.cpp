@@ -11,6 +11,17 @@
 #ifndef PATTERND_TRACE_KERNEL_TYPES
 #define PATTERND_TRACE_KERNEL_TYPES
 namespace patternd {
+// Samples [begin, end) of rows [first_row, first_row + rows) of a grid.
+struct SampleJob {
+  const ImageView* image;
+  const SamplingGrid* grid;
+  int first_row;
+  int rows;
+  int begin;
+  int end;
+  float* out;  // of sample (begin, first_row)
+  std::ptrdiff_t out_stride;
+};
 // One row of samples: source coordinates relative to `base`, all of them positive.
 struct SampleRow {
   const std::uint8_t* base;
@@ -99,12 +110,30 @@ HWY_INLINE void sample_row(const SampleRow& row, float* out, std::ptrdiff_t coun
   }
 }
 
-void sample_row_8(const SampleRow& row, float* out, std::ptrdiff_t count) {
-  sample_row<1>(row, out, count);
+template <int kBytesPerPixel>
+HWY_INLINE void sample_rows(const SampleJob& job) {
+  const ImageView& image = *job.image;
+  const SamplingGrid& grid = *job.grid;
+  const double last = job.end - job.begin - 1;
+  for (int j = 0; j < job.rows; ++j) {
+    const double x = grid.x + (job.first_row + j) * grid.vx + job.begin * grid.ux;
+    const double y = grid.y + (job.first_row + j) * grid.vy + job.begin * grid.uy;
+    // Relative coordinates stay small, so that floats hold them to 1e-4 pixels.
+    const int base_x = static_cast<int>(std::min(x, x + last * grid.ux));
+    const int base_y = static_cast<int>(std::min(y, y + last * grid.uy));
+    const SampleRow row{image.row_bytes(base_y) + static_cast<std::size_t>(base_x) * kBytesPerPixel,
+                        static_cast<std::int32_t>(image.stride_bytes),
+                        static_cast<float>(x - base_x),
+                        static_cast<float>(y - base_y),
+                        static_cast<float>(grid.ux),
+                        static_cast<float>(grid.uy),
+                        static_cast<float>(last)};
+    sample_row<kBytesPerPixel>(row, job.out + j * job.out_stride, job.end - job.begin);
+  }
 }
-void sample_row_16(const SampleRow& row, float* out, std::ptrdiff_t count) {
-  sample_row<2>(row, out, count);
-}
+
+void sample_rows_8(const SampleJob& job) { sample_rows<1>(job); }
+void sample_rows_16(const SampleJob& job) { sample_rows<2>(job); }
 
 HWY_INLINE double total(hn::Vec<DF> lanes) {
   return static_cast<double>(hn::GetLane(hn::SumOfLanes(DF(), lanes)));
@@ -180,8 +209,8 @@ HWY_AFTER_NAMESPACE();
 namespace patternd {
 namespace {
 
-HWY_EXPORT(sample_row_8);
-HWY_EXPORT(sample_row_16);
+HWY_EXPORT(sample_rows_8);
+HWY_EXPORT(sample_rows_16);
 HWY_EXPORT(sum_rows);
 HWY_EXPORT(sum_rows_partly);
 
@@ -224,46 +253,34 @@ struct Interval {
   int begin = 0;
   int end = 0;
 };
-void clip(double start, double step, double low, double high, Interval& interval) {
-  if (std::abs(step) < 1e-12) {
+// `inverse_step` is 1 / step, or 0 where the coordinate stays the same along the row.
+void clip(double start, double inverse_step, double low, double high, Interval& interval) {
+  if (inverse_step == 0) {
     if (start < low || start > high) interval.end = interval.begin;
     return;
   }
-  double from = (low - start) / step;
-  double to = (high - start) / step;
+  double from = (low - start) * inverse_step;
+  double to = (high - start) * inverse_step;
   if (from > to) std::swap(from, to);
-  interval.begin = std::max(interval.begin, static_cast<int>(std::ceil(std::max(from, -1.0))));
+  const double end = interval.end;
+  interval.begin =
+      std::max(interval.begin, static_cast<int>(std::ceil(std::clamp(from, -1.0, end))));
   interval.end =
-      std::min(interval.end, static_cast<int>(std::floor(std::min(to, interval.end + 1.0))) + 1);
+      std::min(interval.end, static_cast<int>(std::floor(std::clamp(to, -1.0, end))) + 1);
   if (interval.end < interval.begin) interval.end = interval.begin;
 }
+double inverse_of(double step) { return std::abs(step) < 1e-12 ? 0 : 1 / step; }
 
 constexpr double kEdge = 0.01;  // floats may round a coordinate by less
 double last_x(const ImageView& image) { return image.width - kRightReserve; }
 double last_y(const ImageView& image) { return image.height - 1 - kEdge; }
 
-// Samples [begin, end) of row j into out[begin…]; may write up to a vector past.
-void sample_stretch(const ImageView& image, const SamplingGrid& grid, int j, Interval stretch,
-                    float* out) {
-  const double x = grid.x + j * grid.vx + stretch.begin * grid.ux;
-  const double y = grid.y + j * grid.vy + stretch.begin * grid.uy;
-  const double last = stretch.end - stretch.begin - 1;
-  // Relative coordinates stay small, so that floats hold them to 1e-4 pixels.
-  const int base_x = static_cast<int>(std::min(x, x + last * grid.ux));
-  const int base_y = static_cast<int>(std::min(y, y + last * grid.uy));
-  const SampleRow row{
-      image.row_bytes(base_y) + static_cast<std::size_t>(base_x) * bytes_per_pixel(image.format),
-      static_cast<std::int32_t>(image.stride_bytes),
-      static_cast<float>(x - base_x),
-      static_cast<float>(y - base_y),
-      static_cast<float>(grid.ux),
-      static_cast<float>(grid.uy),
-      static_cast<float>(last)};
-  const std::ptrdiff_t count = stretch.end - stretch.begin;
-  if (image.format == PixelFormat::kGray8)
-    HWY_DYNAMIC_DISPATCH(sample_row_8)(row, out + stretch.begin, count);
+// May write up to a vector past each row's end.
+void sample_stretch(const SampleJob& job) {
+  if (job.image->format == PixelFormat::kGray8)
+    HWY_DYNAMIC_DISPATCH(sample_rows_8)(job);
   else
-    HWY_DYNAMIC_DISPATCH(sample_row_16)(row, out + stretch.begin, count);
+    HWY_DYNAMIC_DISPATCH(sample_rows_16)(job);
 }
 
 bool is_valid(const ImageView& valid, double x, double y) {
@@ -304,29 +321,37 @@ bool grid_is_inside(const ImageView& image, const SamplingGrid& grid, int width,
 }
 
 void sample_inside(const ImageView& image, const SamplingGrid& grid, const Patch& patch) {
-  for (int j = 0; j < patch.height; ++j)
-    sample_stretch(image, grid, j, {0, patch.width}, patch.values + j * patch.stride);
+  sample_stretch({&image, &grid, 0, patch.height, 0, patch.width, patch.values, patch.stride});
 }
 
 void sample_partly(const ImageView& image, const ImageView& valid, const SamplingGrid& grid,
                    const Patch& patch) {
+  const double inverse_ux = inverse_of(grid.ux);
+  const double inverse_uy = inverse_of(grid.uy);
   for (int j = 0; j < patch.height; ++j) {
     float* values = patch.values + j * patch.stride;
     float* visible = patch.visible + j * patch.stride;
     const double start_x = grid.x + j * grid.vx;
     const double start_y = grid.y + j * grid.vy;
     Interval inside{0, patch.width};
-    clip(start_x, grid.ux, kEdge, last_x(image), inside);
-    clip(start_y, grid.uy, kEdge, last_y(image), inside);
-    if (inside.begin < inside.end) sample_stretch(image, grid, j, inside, values);
-    for (int i = 0; i < patch.width; ++i) {
-      const double x = start_x + i * grid.ux;
-      const double y = start_y + i * grid.uy;
-      if (i >= inside.begin && i < inside.end)
-        visible[i] = is_valid(valid, x, y) ? 1.0F : 0.0F;
-      else
-        sample_at_edge(image, valid, x, y, values[i], visible[i]);
+    clip(start_x, inverse_ux, kEdge, last_x(image), inside);
+    clip(start_y, inverse_uy, kEdge, last_y(image), inside);
+    const auto at_edge = [&](int begin, int end) {
+      for (int i = begin; i < end; ++i) {
+        sample_at_edge(image, valid, start_x + i * grid.ux, start_y + i * grid.uy, values[i],
+                       visible[i]);
+      }
+    };
+    if (inside.begin < inside.end) {
+      sample_stretch(
+          {&image, &grid, j, 1, inside.begin, inside.end, values + inside.begin, patch.stride});
     }
+    std::fill(visible + inside.begin, visible + inside.end, 1.0F);
+    for (int i = inside.begin; i < inside.end && valid.data != nullptr; ++i) {
+      if (!is_valid(valid, start_x + i * grid.ux, start_y + i * grid.uy)) visible[i] = 0.0F;
+    }
+    at_edge(0, inside.begin);
+    at_edge(inside.end, patch.width);
     std::fill(values + patch.width, values + patch.stride, 0.0F);
     std::fill(visible + patch.width, visible + patch.stride, 0.0F);
   }

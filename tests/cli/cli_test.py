@@ -63,7 +63,7 @@ class Cli(unittest.TestCase):
     def test_teaches_a_part_of_a_photograph_and_finds_it_there(self):
         photo = self.sample("graf1.png")
         pattern, printed = self.teach(photo, "300,200,120,100")
-        for word in ("levels", "angle step", "MB", "multiply-adds"):
+        for word in ("levels", "angle step", "MB", "multiply-adds", "ms here on one thread"):
             self.assertIn(word, printed)
         done = run("match", "--pattern", pattern, photo)
         self.assertEqual(done.returncode, 0, done.stderr)

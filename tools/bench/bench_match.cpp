@@ -33,7 +33,8 @@ struct OurMatch {
   StageTimes times;
 };
 
-Result<OurMatch> make_ours(const MatchSceneData& data, int copies) {
+// `half_range_deg`: angles from minus that to that; 180: all.
+Result<OurMatch> make_ours(const MatchSceneData& data, int copies, double half_range_deg) {
   auto pattern = teach_pattern("part", data.pattern.view(), {}, {});
   if (!pattern) return tl::make_unexpected(pattern.error());
   auto shared = std::make_shared<const Pattern>(std::move(*pattern));
@@ -43,6 +44,7 @@ Result<OurMatch> make_ours(const MatchSceneData& data, int copies) {
   SearchParams params;
   params.min_score = kMinScore;
   params.max_matches = std::max(1, data.spec.instances);
+  if (half_range_deg < 180) params.angle_deg = {{-half_range_deg, half_range_deg}};
   config.patterns.assign(static_cast<std::size_t>(copies), {shared, params});
   auto matcher = Matcher::create(config, nullptr);
   if (!matcher) return tl::make_unexpected(matcher.error());
@@ -85,7 +87,7 @@ Result<void> run_against_peer(const MatchPhotos& photos, const MatchSceneSpec& s
                               const Options& options) {
   auto data = make_match_scene(photos, spec);
   if (!data) return tl::make_unexpected(data.error());
-  auto ours = make_ours(*data, 1);
+  auto ours = make_ours(*data, 1, 180);
   if (!ours) return tl::make_unexpected(ours.error());
   const cv::Mat pattern = cv::Mat(data->pattern.height(), data->pattern.width(), CV_8U,
                                   data->pattern.view().data, data->pattern.view().stride_bytes)
@@ -127,26 +129,36 @@ Result<void> run_against_peer(const MatchPhotos& photos, const MatchSceneSpec& s
 Result<void> run_growth(const MatchPhotos& photos, const Options& options) {
   struct Row {
     MatchSceneSpec spec;
-    int patterns;
+    int patterns = 1;
+    double half_range_deg = 180;
   };
   const std::vector<Row> rows = {
-      {{"0.3 Mpx", 640, 480, 96, 96, 3, 21}, 1},
-      {{"1 Mpx", 1280, 800, 96, 96, 3, 21}, 1},
-      {{"3 Mpx", 2048, 1536, 96, 96, 3, 21}, 1},
-      {{"12 Mpx", 4000, 3000, 96, 96, 3, 21}, 1},
-      {{"48 px", 1280, 800, 48, 48, 3, 22}, 1},
-      {{"192 px", 1280, 800, 192, 192, 3, 22}, 1},
-      {{"1 found", 1280, 800, 96, 96, 1, 23}, 1},
-      {{"20 found", 1280, 800, 96, 96, 20, 23}, 1},
+      {{"0.3 Mpx", 640, 480, 96, 96, 3, 21}},
+      {{"1 Mpx", 1280, 800, 96, 96, 3, 21}},
+      {{"3 Mpx", 2048, 1536, 96, 96, 3, 21}},
+      {{"12 Mpx", 4000, 3000, 96, 96, 3, 21}},
+      {{"48 px", 1280, 800, 48, 48, 3, 22}},
+      {{"96 px", 1280, 800, 96, 96, 3, 22}},
+      {{"192 px", 1280, 800, 192, 192, 3, 22}},
+      {{"384 px", 1280, 800, 384, 384, 1, 22}},
+      {{"1 found", 1280, 800, 96, 96, 1, 23}},
+      {{"5 found", 1280, 800, 96, 96, 5, 23}},
+      {{"20 found", 1280, 800, 96, 96, 20, 23}},
+      {{"20 degrees", 1280, 800, 96, 96, 3, 21}, 1, 10},
+      {{"90 degrees", 1280, 800, 96, 96, 3, 21}, 1, 45},
+      {{"180 degrees", 1280, 800, 96, 96, 3, 21}, 1, 90},
       {{"4 patterns", 1280, 800, 96, 96, 3, 21}, 4},
       {{"32 patterns", 1280, 800, 96, 96, 3, 21}, 32},
   };
   if (!options.json)
-    std::printf("growth: one thread, all angles; predicted multiply-adds by eq. 2.5\n");
+    std::printf(
+        "growth: one thread; all angles and one pattern of 96x96 in 1280x800 unless said "
+        "otherwise;\n"
+        "multiply-adds of the coarsest level by eq. 2.5\n");
   for (const Row& row : rows) {
     auto data = make_match_scene(photos, row.spec);
     if (!data) return tl::make_unexpected(data.error());
-    auto ours = make_ours(*data, row.patterns);
+    auto ours = make_ours(*data, row.patterns, row.half_range_deg);
     if (!ours) return tl::make_unexpected(ours.error());
     const auto timing =
         compare({{"patternd",
@@ -164,6 +176,7 @@ Result<void> run_growth(const MatchPhotos& photos, const Options& options) {
       std::printf("  %-12s %9.2f ms   %8.1f M multiply-adds   %6.1f MB   found %d\n",
                   row.spec.name.c_str(), timing[0].median_us * 1e-3, cost.operations * 1e-6,
                   static_cast<double>(cost.memory_bytes) * 1e-6, found);
+      std::fflush(stdout);
     }
   }
   return {};

@@ -21,7 +21,7 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 // `distortion` by names ({k1: …}), or as a list in OpenCV's order.
-void read_distortion(YamlNode node, Lens& lens) {
+void read_distortion(const YamlNode& node, Lens& lens) {
   const std::vector<std::string>& names = coefficient_names(lens.model);
   if (!node.present()) return;
   if (node.is_sequence()) {
@@ -55,10 +55,11 @@ void read_distortion(YamlNode node, Lens& lens) {
   }
 }
 
-Lens read_lens(YamlNode node) {
+Lens read_lens(const YamlNode& node) {
   Lens lens;
   if (!node.present()) return lens;
   std::vector<std::string_view> words;
+  words.reserve(kModels.size());
   for (const LensModel model : kModels) words.emplace_back(name_of(model));
   lens.model = kModels[node.required("model", joined({words.begin(), words.end()}))
                            .choice(kModels.size() - 1, words)];
@@ -77,7 +78,7 @@ Lens read_lens(YamlNode node) {
   return lens;
 }
 
-Plane read_plane(YamlNode node) {
+Plane read_plane(const YamlNode& node) {
   Plane plane;
   const auto h =
       node.required("homography", "nine numbers by rows, output (plane) pixel to undistorted pixel")

@@ -33,11 +33,13 @@ Point2 affine(const Matrix3& m, Point2 p) { return {m[0] * p.x + m[2], m[4] * p.
 
 std::vector<Point2> sources(const std::vector<PointPair>& pairs) {
   std::vector<Point2> points;
+  points.reserve(pairs.size());
   for (const PointPair& pair : pairs) points.push_back(pair.from);
   return points;
 }
 std::vector<Point2> targets(const std::vector<PointPair>& pairs) {
   std::vector<Point2> points;
+  points.reserve(pairs.size());
   for (const PointPair& pair : pairs) points.push_back(pair.to);
   return points;
 }
@@ -144,6 +146,7 @@ Matrix3 fit_all(const std::vector<PointPair>& pairs) {
   const Matrix3 from = normalisation(sources(pairs));
   const Matrix3 to = normalisation(targets(pairs));
   std::vector<PointPair> normalised;
+  normalised.reserve(pairs.size());
   for (const PointPair& pair : pairs) {
     normalised.push_back({affine(from, pair.from), affine(to, pair.to)});
   }
@@ -214,6 +217,7 @@ Result<void> check_orientation(const HomographyFit& fit, const std::vector<Point
 
 double median_distance(const Matrix3& h, const std::vector<PointPair>& pairs) {
   std::vector<double> squared;
+  squared.reserve(pairs.size());
   for (const PointPair& pair : pairs) squared.push_back(squared_distance(h, pair));
   const auto middle = squared.begin() + static_cast<std::ptrdiff_t>(squared.size() / 2);
   std::nth_element(squared.begin(), middle, squared.end());

@@ -81,7 +81,7 @@ tl::expected<ClientCommand, CommandFault> read_subscription(
     if (key == "types") wrong = read_types(value, command.subscription);
     if (key == "patterns") wrong = read_words(value, patterns, command.subscription.patterns);
     if (key == "every") wrong = read_every(value, command.subscription);
-    if (!wrong.empty()) return fault(command.name, key + " " + wrong);
+    if (!wrong.empty()) return fault(command.name, std::string(key).append(" ").append(wrong));
   }
   return command;
 }

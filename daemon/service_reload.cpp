@@ -100,7 +100,7 @@ Result<void> Service::change_camera(Prepared& prepared) {
   if (!made) return tl::make_unexpected(made.error());
   capture()->stop();
   const auto format = (*made)->open();
-  const Result<void> good = format ? prepare_generation(prepared, *format)
+  Result<void> good = format ? prepare_generation(prepared, *format)
                                    : Result<void>(tl::make_unexpected(format.error()));
   if (good) {
     {

@@ -1,4 +1,6 @@
 // What the service says about itself.
+#include <cmath>
+
 #include "daemon/latency_report.h"
 #include "daemon/service.h"
 #include "tools/version.h"
@@ -7,7 +9,7 @@ namespace patternd {
 namespace {
 
 double seconds_since(std::int64_t then_ns) {
-  return static_cast<double>((monotonic_ns() - then_ns) / 1'000'000) / 1000;
+  return std::floor(static_cast<double>(monotonic_ns() - then_ns) / 1e6) / 1000;
 }
 
 Json camera_json(const Configuration& configuration, const CaptureState& state) {

@@ -567,7 +567,7 @@ HWY_INLINE void label_runs_with(const RowRuns& runs, int y, const T* row,
 
 void RepeatRuns(const RowRuns& runs, int first_y, int last_y, const std::uint32_t* labels,
                 Forest& forest) {
-  const auto rows = static_cast<std::uint64_t>(last_y - first_y + 1);
+  const auto rows = static_cast<std::uint64_t>(last_y - first_y) + 1;
   std::uint64_t y_sum = 0;
   std::uint64_t yy_sum = 0;
   for (int y = first_y; y <= last_y; ++y) {

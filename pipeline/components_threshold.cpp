@@ -43,7 +43,8 @@ double otsu_threshold(const ImageView& image, std::uint32_t* histogram) {
   std::uint64_t count = 0;
   std::uint64_t sum = 0;
   double best = 0;
-  double threshold = static_cast<double>(total_sum / total);
+  const std::uint64_t mean = total_sum / total;
+  auto threshold = static_cast<double>(mean);
   for (int v = 0; v < values; ++v) {
     if (histogram[v] == 0) continue;  // the same split as before
     count += histogram[v];

@@ -54,10 +54,10 @@ inline constexpr std::array<float, kRunLength> kRunT = {-3.5F, -2.5F, -1.5F, -0.
   return upper + (lower - upper) * fraction_y;
 }
 
-// A float result as a pixel: rounded half up for integers.
+// A float result, never negative, as a pixel: rounded half up for integers.
 template <class T>
 [[nodiscard]] inline T to_pixel(float value) {
-  return static_cast<T>(value + 0.5F);
+  return static_cast<T>(value + 0.5F);  // NOLINT(bugprone-incorrect-roundings): not negative
 }
 template <>
 [[nodiscard]] inline float to_pixel<float>(float value) {

@@ -151,7 +151,7 @@ Result<void> RecordingWriter::write(const ImageView& luma, const FrameStamp& sta
 
 Result<void> RecordingWriter::finish() {
   if (video_ != nullptr) {
-    const auto finished = std::exchange(video_, nullptr)->finish();
+    auto finished = std::exchange(video_, nullptr)->finish();
     if (!finished) return finished;
   }
   if (::syncfs(index_descriptor_) != 0)

@@ -118,9 +118,10 @@ TEST(CoarseSearch, FindsExactlyTheLocalMaximaOfTheScoreMap) {
 
   const int columns = 71 - 17 + 1;
   const int rows = 53 - 14 + 1;
-  std::vector<double> map(static_cast<std::size_t>(columns * rows));
+  std::vector<double> map(static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows));
   const auto at = [&](int x, int y) -> double& {
-    return map[static_cast<std::size_t>(y * columns + x)];
+    const int index = y * columns + x;
+    return map[static_cast<std::size_t>(index)];
   };
   for (int y = 0; y < rows; ++y)
     for (int x = 0; x < columns; ++x)

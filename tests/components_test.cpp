@@ -410,7 +410,7 @@ TEST(Components, ReadNothingBehindThePicture) {
   std::mt19937 random(9);
   for (int width = 1; width <= 130; width += 3) {
     for (int height = 1; height <= 9; ++height) {
-      const auto size = static_cast<std::size_t>(width * height);
+      const auto size = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
       const std::unique_ptr<std::uint8_t[]> pixels(new std::uint8_t[size]);
       for (std::size_t i = 0; i < size; ++i) pixels[i] = static_cast<std::uint8_t>(random());
       const ImageView view{pixels.get(), width, height, static_cast<std::size_t>(width),

@@ -20,7 +20,7 @@ std::string read(const std::string& name) {
 // The universal image as text: 64 bits are embedded on 64-bit machines, the other is built beside
 // it.
 std::string universal(int bits) {
-  const std::string embedded = read("universal.universal");
+  std::string embedded = read("universal.universal");
   const std::string size = ".address_size " + std::to_string(bits);
   if (embedded.find(size) != std::string::npos) return embedded;
   return read("universal" + std::to_string(bits) + ".ptx");
@@ -38,7 +38,7 @@ std::map<std::string, int> kernels_of(const std::string& ptx) {
 
 std::string newest_ptx() {
   for (int architecture : {120, 110, 100, 90, 89, 87, 86, 80, 75}) {
-    const std::string text = read("compute_" + std::to_string(architecture) + ".ptx");
+    std::string text = read("compute_" + std::to_string(architecture) + ".ptx");
     if (!text.empty()) return text;
   }
   return "";
@@ -80,7 +80,7 @@ void expect_lean(const std::string& report) {
 class UniversalImage : public ::testing::TestWithParam<int> {};
 
 TEST_P(UniversalImage, IsPtx41ForSm30OfItsAddressSize) {
-  const std::string text = universal(GetParam());
+  std::string text = universal(GetParam());
   if (text.empty()) GTEST_SKIP() << "clang with the NVPTX back end is not here";
   EXPECT_NE(text.find(".version 4.1\n"), std::string::npos);
   EXPECT_NE(text.find(".target sm_30\n"), std::string::npos);

@@ -79,6 +79,7 @@ TEST(Homography, RefusesWhatDoesNotDetermineAPlane) {
   EXPECT_THAT(fit_homography(pairs).error().message,
               HasSubstr("3 pairs of points; a plane needs at least 4"));
   std::vector<PointPair> line;
+  line.reserve(6);
   for (int i = 0; i < 6; ++i) line.push_back({{i * 10.0, i * 20.0}, {i * 5.0, i * 3.0 + i * i}});
   EXPECT_THAT(fit_homography(line).error().message,
               HasSubstr("the points lie nearly on a line on the plane"));

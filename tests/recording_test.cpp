@@ -47,7 +47,7 @@ TEST(RecordingWriter, WritesNumberedPicturesAndTheirStamps) {
     ASSERT_TRUE(writer->finish());
     EXPECT_EQ(writer->frame_count(), 2U);
     EXPECT_EQ(read_text(path + "/index.jsonl"), kLine1 + kLine2);
-    const auto read = read_image(path + "/00000001" + ending);
+    const auto read = read_image(std::string(path).append("/00000001").append(ending));
     ASSERT_TRUE(read) << read.error().message;
     ASSERT_EQ(read->format(), PixelFormat::kGray16);
     EXPECT_EQ(read->row<std::uint16_t>(2)[4], 54321);
@@ -163,7 +163,7 @@ TEST(RecordingIndex, NamesTheLineAndWhatIsWrongWithIt) {
   };
   for (const auto& c : kCases) {
     const test::TemporaryFolder folder;
-    write_text(folder.file("index.jsonl"), kLine1 + c.line + kLine2);
+    write_text(folder.file("index.jsonl"), std::string(kLine1).append(c.line).append(kLine2));
     const auto index = read_recording_index(folder.path());
     ASSERT_FALSE(index) << c.line;
     EXPECT_EQ(index.error().code, ErrorCode::kParse);

@@ -1,6 +1,6 @@
 #include "daemon/result_ring.h"
 
-#include <cstring>
+#include <algorithm>
 #include <deque>
 #include <gtest/gtest.h>
 #include <random>
@@ -12,7 +12,7 @@ namespace {
 void write(ResultRing& ring, const std::string& line, std::size_t reserve,
            const std::vector<MatchSpan>& spans = {}) {
   char* memory = ring.reserve(reserve);
-  std::memcpy(memory, line.data(), line.size());
+  std::copy(line.begin(), line.end(), memory);
   ring.commit(line.size(), spans);
 }
 

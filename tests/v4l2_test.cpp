@@ -233,8 +233,8 @@ TEST(V4l2Device, TellsWhyItCannotBeOpened) {
   std::filesystem::create_directories(folder.file("by-path"));
   EXPECT_EQ(v4l2_open_error("/dev/video7", ENOENT, folder.path()).message,
             "/dev/video7: No such file or directory; no camera is here");
-  std::ofstream(folder.file("by-path/pci-b"));
-  std::ofstream(folder.file("by-path/pci-a"));
+  ASSERT_TRUE(write_file(folder.file("by-path/pci-b"), ""));
+  ASSERT_TRUE(write_file(folder.file("by-path/pci-a"), ""));
   EXPECT_EQ(v4l2_open_error("/dev/video7", ENOENT, folder.path()).message,
             "/dev/video7: No such file or directory; cameras here: " +
                 folder.file("by-path/pci-a") + " " + folder.file("by-path/pci-b"));
@@ -245,7 +245,7 @@ TEST(V4l2Device, TellsWhyItCannotBeOpened) {
 TEST(V4l2Device, IsCalledByAPathThatStays) {
   const test::TemporaryFolder folder;
   const std::string device = folder.file("video3");
-  std::ofstream{device};
+  ASSERT_TRUE(write_file(device, ""));
   EXPECT_EQ(stable_device_path(device, folder.path()), device);
   std::filesystem::create_directories(folder.file("by-id"));
   std::filesystem::create_symlink("../video3", folder.file("by-id/usb-serial"));

@@ -14,7 +14,7 @@ namespace patternd {
 namespace {
 
 // Frames decoded ahead of those that the caller holds.
-constexpr int kAhead = 3;
+constexpr std::size_t kAhead = 3;
 constexpr double kDefaultFps = 25;
 
 }  // namespace
@@ -98,7 +98,7 @@ Result<SourceFormat> ReplaySource::start(FrameAllocator& allocator, int buffer_c
   stop();
   if (auto opened = open(); !opened) return tl::make_unexpected(opened.error());
   if (auto fits = check_format(); !fits) return tl::make_unexpected(fits.error());
-  const auto count = static_cast<std::size_t>(buffer_count + kAhead);
+  const auto count = static_cast<std::size_t>(buffer_count) + kAhead;
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::size_t bytes = frame_bytes(format_.format, format_.height, format_.stride_bytes);
   if (auto made = ring_.prepare(allocator, bytes, count); !made)

@@ -13,7 +13,7 @@ namespace {
 
 void put_text(unsigned char* to, std::size_t size, const std::string& text) {
   std::memset(to, 0, size);
-  std::memcpy(to, text.data(), std::min(text.size(), size - 1));
+  std::copy_n(text.begin(), std::min(text.size(), size - 1), to);
 }
 
 std::int64_t monotonic_now_ns() {

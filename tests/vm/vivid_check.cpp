@@ -153,7 +153,7 @@ bool capture_format(const std::string& device, const std::string& format, V4l2Sy
     EXPECT_GT(frame->info.captured_mono_ns, last_ns);
     EXPECT_LE(frame->info.captured_mono_ns, frame->info.received_mono_ns);
     last_ns = frame->info.captured_mono_ns;
-    SCOPED_TRACE(device + " " + format);
+    SCOPED_TRACE(std::string(device).append(" ").append(format));
     if (i > 0) expect_ramp(frame->image);
     rig.source.release(frame);
   }

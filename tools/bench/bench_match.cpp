@@ -50,7 +50,8 @@ Result<OurMatch> make_ours(const MatchSceneData& data, int copies, double half_r
   if (!matcher) return tl::make_unexpected(matcher.error());
   OurMatch out;
   out.matcher = std::make_unique<Matcher>(std::move(*matcher));
-  out.matches.reserve(static_cast<std::size_t>(params.max_matches * copies));
+  out.matches.reserve(static_cast<std::size_t>(params.max_matches) *
+                      static_cast<std::size_t>(copies));
   return out;
 }
 

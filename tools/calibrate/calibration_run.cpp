@@ -86,7 +86,7 @@ class Run {
 
   Result<void> take(Result<CameraModel> model) {
     if (!model) return tl::make_unexpected(model.error());
-    outcome_.model = std::move(*model);
+    outcome_.model = *model;
     outcome_.model.plane.reset();
     outcome_.model.border = 0;
     return {};
@@ -273,7 +273,7 @@ class Run {
     }
     auto model = with_plane(outcome_.model, homography, points_mm, request_.wishes);
     if (!model) return tl::make_unexpected(model.error());
-    outcome_.model = std::move(*model);
+    outcome_.model = *model;
     PlaneReport report;
     double squared_px = 0;
     double squared_mm = 0;

@@ -54,9 +54,7 @@ class PictureSearch {
  public:
   PictureSearch(const MatchArguments& arguments, std::vector<PatternSearch> searches,
                 std::optional<CameraModel> calibration)
-      : arguments_(arguments),
-        searches_(std::move(searches)),
-        calibration_(std::move(calibration)) {}
+      : arguments_(arguments), searches_(std::move(searches)), calibration_(calibration) {}
 
   [[nodiscard]] Result<void> run(const std::string& path, std::uint64_t index);
 
@@ -161,14 +159,14 @@ Result<void> match(MatchArguments& arguments) {
   if (!arguments.calibration.empty()) {
     auto model = load_camera_model(arguments.calibration);
     if (!model) return tl::make_unexpected(model.error());
-    calibration = std::move(*model);
+    calibration = *model;
   }
   if (!arguments.draw.empty() && arguments.images.size() != 1) {
     return fail(ErrorCode::kInvalidArgument, "--draw: writes one picture, but " +
                                                  std::to_string(arguments.images.size()) +
                                                  " were given; call it once for each");
   }
-  PictureSearch search(arguments, std::move(searches), std::move(calibration));
+  PictureSearch search(arguments, std::move(searches), calibration);
   for (std::size_t i = 0; i < arguments.images.size(); ++i) {
     if (auto ok = search.run(arguments.images[i], i); !ok) return ok;
   }

@@ -57,7 +57,7 @@ Result<std::optional<CameraModel>> make_camera(const SynthArguments& a) {
   if (!a.calibration.empty()) {
     auto model = load_camera_model(a.calibration);
     if (!model) return tl::make_unexpected(model.error());
-    return std::optional<CameraModel>(std::move(*model));
+    return std::optional<CameraModel>(*model);
   }
   if (a.corners.empty()) {
     if (a.lens.empty()) return std::optional<CameraModel>();
@@ -74,7 +74,7 @@ Result<std::optional<CameraModel>> make_camera(const SynthArguments& a) {
   auto model =
       synth::camera_from_corners(a.raw_size[0], a.raw_size[1], lens, corners, a.size[0], a.size[1]);
   if (!model) return tl::make_unexpected(model.error());
-  return std::optional<CameraModel>(std::move(*model));
+  return std::optional<CameraModel>(*model);
 }
 
 Result<synth::Scene> make_scene(const SynthArguments& a) {
@@ -95,7 +95,7 @@ Result<synth::Scene> make_scene(const SynthArguments& a) {
   options.max_speed_px = a.speed[0];
   options.max_speed_deg = a.speed[1];
   options.format = a.bits == 16 ? PixelFormat::kGray16 : PixelFormat::kGray8;
-  options.camera = std::move(*camera);
+  options.camera = *camera;
   return synth::random_scene(*photos, options, a.seed);
 }
 

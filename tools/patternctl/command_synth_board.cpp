@@ -63,7 +63,7 @@ Result<CameraModel> make_lens(const BoardArguments& a) {
   if (!a.calibration.empty()) {
     auto model = load_camera_model(a.calibration);
     if (!model) return tl::make_unexpected(model.error());
-    camera = std::move(*model);
+    camera = *model;
     camera.plane.reset();
     camera.border = 0;
     if (camera.lens.model != LensModel::kBrownConrady && camera.lens.model != LensModel::kFisheye) {
@@ -128,7 +128,7 @@ Result<void> make(BoardArguments a) {
     auto model =
         with_plane(*camera, plane_homography(camera->lens, *pose), face_points(*face), wishes);
     if (!model) return tl::make_unexpected(model.error());
-    *camera = std::move(*model);
+    *camera = *model;
   }
   if (auto done = write_file(a.output + "/camera.yaml", to_yaml(*camera)); !done) return done;
   return write_file(a.output + "/truth.json", truth.dump() + "\n");

@@ -22,8 +22,9 @@ Error launch(const std::string& program, const std::vector<std::string>& argumen
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const std::string folder = own_folder();
-  for (const std::string& place :
-       {folder + "/" + program, folder + "/../libexec/patternd/" + program}) {
+  for (const std::filesystem::path& place :
+       {std::filesystem::path(folder) / program,
+        std::filesystem::path(folder) / ".." / "libexec" / "patternd" / program}) {
     execv(place.c_str(), argv.data());
   }
   execvp(program.c_str(), argv.data());

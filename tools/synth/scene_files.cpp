@@ -57,8 +57,8 @@ std::string configuration_text(const Scene& scene) {
     const std::string& name = scene.patterns[i].name;
     const auto count = std::count_if(scene.instances.begin(), scene.instances.end(),
                                      [&](const Instance& one) { return one.pattern == i; });
-    text += "  - {name: " + name + ", pattern: patterns/" + name +
-            ".png, max_matches: " + std::to_string(std::max<std::ptrdiff_t>(count, 1)) + "}\n";
+    text.append("  - {name: ").append(name).append(", pattern: patterns/").append(name);
+    text += ".png, max_matches: " + std::to_string(std::max<std::ptrdiff_t>(count, 1)) + "}\n";
   }
   return text + "publish:\n  tcp: {listen: \"127.0.0.1:5577\"}\n";
 }

@@ -114,7 +114,7 @@ std::array<const float*, 4> SplinePicture::rows_at(int first_x, int first_y,
   }
   for (int j = 0; j < 4; ++j) {
     const auto row = static_cast<std::size_t>(mirrored(first_y + j, height_)) * width;
-    const auto slot = static_cast<std::size_t>(4 * j);
+    const auto slot = static_cast<std::size_t>(j) * 4;
     for (int i = 0; i < 4; ++i)
       mirror[slot + static_cast<std::size_t>(i)] =
           coefficients_[row + static_cast<std::size_t>(mirrored(first_x + i, width_))];

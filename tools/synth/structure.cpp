@@ -24,8 +24,8 @@ Structure measure_structure(const SplinePicture& photo, double left, double top,
       const auto sample = photo.sample(left + (i + 0.5) * width / kPlaces - 0.5,
                                        top + (j + 0.5) * height / kPlaces - 0.5);
       sum += sample.value;
-      block_sums[static_cast<std::size_t>(j / kBlockPlaces * kBlocks + i / kBlockPlaces)] +=
-          sample.value;
+      const int block = j / kBlockPlaces * kBlocks + i / kBlockPlaces;
+      block_sums[static_cast<std::size_t>(block)] += sample.value;
       sum_squares += sample.value * sample.value;
       xx += sample.dx * sample.dx;
       xy += sample.dx * sample.dy;

@@ -9,7 +9,8 @@
 namespace patternd {
 namespace {
 
-// Bands of every width and phase against the plain loops; extremes as well as noise.
+// Bands of every width and phase against the plain loops; extremes as well as
+// noise.
 TEST(CoarseSearchKernel, CorrelatesExactlyAsThePlainVersion) {
   std::mt19937 random(5);
   SCOPED_TRACE("seed 5");
@@ -25,9 +26,14 @@ TEST(CoarseSearchKernel, CorrelatesExactlyAsThePlainVersion) {
     for (int pairs = 1; pairs < 12; ++pairs) {
       BandWeights band;
       for (int row = -2; row < 5; ++row) {
-        band.spans.push_back({row, -pairs, pairs});
-        for (int i = 0; i < pairs * kBand; ++i)
-          band.weights.push_back(static_cast<std::int32_t>(random() & 0x3FFF3FFF));
+        for (int i = 0; i < pairs; ++i) {
+          // Every part gets pairs: weights of 0 above, below, around, and none.
+          std::int32_t weights[kBand];
+          for (int k = 0; k < kBand; ++k)
+            weights[k] =
+                (random() & 3U) == 0 ? 0 : static_cast<std::int32_t>(random() & 0x3FFF3FFF);
+          band.add({row, -pairs + 2 * i}, weights);
+        }
       }
       for (int blocks = 1; blocks <= 5; ++blocks) {
         const int width = blocks * kBlock;
@@ -106,8 +112,8 @@ std::vector<PlanePeak> search_all(CoarseSearch& search, const Image& picture,
   return peaks;
 }
 
-// NCC by the formula over every position of an unturned pattern: the map's maxima must all be
-// there, with their scores, and nothing else.
+// NCC by the formula over every position of an unturned pattern: the map's
+// maxima must all be there, with their scores, and nothing else.
 TEST(CoarseSearch, FindsExactlyTheLocalMaximaOfTheScoreMap) {
   const Image pattern = test::made_texture(17, 14, 4);
   const Image picture = test::made_texture(71, 53, 9);
@@ -169,7 +175,8 @@ TEST(CoarseSearch, ScoresPartsCutOffByTheBorderOverWhatIsVisible) {
   EXPECT_GT(best.score, 0.9);
 }
 
-// The bounds that rule windows out, at borders too, where a window's mean is not the template's.
+// The bounds that rule windows out, at borders too, where a window's mean is
+// not the template's.
 TEST(CoarseSearch, LosesNothingOverAThresholdThatALowerOneFinds) {
   const Image pattern = test::made_texture(19, 13, 4);
   for (unsigned seed : {21U, 22U, 23U}) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <tuple>
 #include <utility>
 
 #include "pipeline/components_adaptive.h"
@@ -105,27 +104,6 @@ Result<void> check_params(const BlobParams& p, PixelFormat format) {
   for (auto& check : checks)
     if (!check) return check;
   return {};
-}
-
-// The pixels whose centres lie in [begin, begin + length), cut to [0, side).
-std::pair<int, int> pixels_in(double begin, double length, int side) {
-  const double first = std::clamp(std::ceil(begin), 0.0, static_cast<double>(side));
-  const double end = std::clamp(std::ceil(begin + length), first, static_cast<double>(side));
-  return {static_cast<int>(first), static_cast<int>(end - first)};
-}
-
-Result<Region> region_of(const BlobParams& params, int width, int height) {
-  if (!params.roi) return Region{0, 0, width, height};
-  const Roi& roi = *params.roi;
-  Region region;
-  if (std::isfinite(roi.x + roi.y + roi.width + roi.height) && roi.width > 0 && roi.height > 0) {
-    std::tie(region.x, region.width) = pixels_in(roi.x, roi.width, width);
-    std::tie(region.y, region.height) = pixels_in(roi.y, roi.height, height);
-  }
-  if (region.width > 0 && region.height > 0) return region;
-  return fail(ErrorCode::kInvalidArgument, "components: roi has no pixel of the picture of " +
-                                               std::to_string(width) + "x" +
-                                               std::to_string(height) + "; it must overlap it");
 }
 
 // Runs of one row and labels of `rows` rows at most. A label is given where a run's first pixel has
@@ -621,7 +599,7 @@ Result<ComponentLabeller> ComponentLabeller::create(int width, int height, Pixel
                     " pixels; both must be 1 to " + std::to_string(kMaxImageSide));
   }
   if (auto ok = check_params(params, format); !ok) return tl::make_unexpected(ok.error());
-  auto region = region_of(params, width, height);
+  auto region = components::region_of(params, width, height);
   if (!region) return tl::make_unexpected(region.error());
   auto state = std::make_unique<State>();
   state->width = width;

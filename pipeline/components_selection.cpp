@@ -2,8 +2,35 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <tuple>
+#include <utility>
 
 namespace patternd::components {
+namespace {
+
+// The pixels whose centres lie in [begin, begin + length), cut to [0, side).
+std::pair<int, int> pixels_in(double begin, double length, int side) {
+  const double first = std::clamp(std::ceil(begin), 0.0, static_cast<double>(side));
+  const double end = std::clamp(std::ceil(begin + length), first, static_cast<double>(side));
+  return {static_cast<int>(first), static_cast<int>(end - first)};
+}
+
+}  // namespace
+
+Result<Region> region_of(const BlobParams& params, int width, int height) {
+  if (!params.roi) return Region{0, 0, width, height};
+  const Roi& roi = *params.roi;
+  Region region;
+  if (std::isfinite(roi.x + roi.y + roi.width + roi.height) && roi.width > 0 && roi.height > 0) {
+    std::tie(region.x, region.width) = pixels_in(roi.x, roi.width, width);
+    std::tie(region.y, region.height) = pixels_in(roi.y, roi.height, height);
+  }
+  if (region.width > 0 && region.height > 0) return region;
+  return fail(ErrorCode::kInvalidArgument, "components: roi has no pixel of the picture of " +
+                                               std::to_string(width) + "x" +
+                                               std::to_string(height) + "; it must overlap it");
+}
 
 Blob blob_of(const Sums& sums, std::int64_t label) {
   const Geometry& g = sums.geometry[label];

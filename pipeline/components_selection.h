@@ -17,6 +17,9 @@ struct Region {
   int height = 0;
 };
 
+// That of a picture; kInvalidArgument where the roi has no pixel of it.
+[[nodiscard]] Result<Region> region_of(const BlobParams& params, int width, int height);
+
 // The sums of components 1 … count, indexed by label; null: not gathered.
 struct Sums {
   const Geometry* geometry = nullptr;

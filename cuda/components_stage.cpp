@@ -1,6 +1,7 @@
 #include "cuda/components_stage.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -11,8 +12,9 @@ namespace patternd::cuda {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-// Enough blocks of the merge kernel to fill a GPU; each takes several turns where there is more.
-constexpr unsigned kMergeBlocks = 1024;
+// Enough blocks that merge to fill a GPU; each takes several turns where there is more.
+constexpr int kMergeBlocks = 1024;
+constexpr unsigned kHistogramBlocks = 256;
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -28,11 +30,10 @@ Result<void> check(int width, int height, PixelFormat format, const BlobParams& 
   options.intensity = options.moments = false;
   auto cpu = ComponentLabeller::create(width, height, format, params, options);
   if (!cpu) return tl::make_unexpected(cpu.error());
-  if (params.mode != BlobParams::Mode::kThreshold)
+  if (params.mode == BlobParams::Mode::kSimilarity)
     return fail(ErrorCode::kUnsupported,
-                "components: the GPU labels by a fixed threshold; Otsu's, the adaptive one and "
-                "similarity run on the CPU");
-  if (params.roi) return fail(ErrorCode::kUnsupported, "components: an roi is labelled on the CPU");
+                "components: the GPU labels by a threshold (fixed, Otsu's or adaptive); similarity "
+                "runs on the CPU");
   return {};
 }
 
@@ -54,87 +55,139 @@ Result<ComponentsStage> ComponentsStage::create(const std::shared_ptr<const Devi
   if (options.labels && components::has_filters(params))
     return fail(ErrorCode::kUnsupported,
                 "components: labels without the filtered components are made on the CPU");
+  auto region = components::region_of(params, width, height);
+  if (!region) return tl::make_unexpected(region.error());
   ComponentsStage stage;
   stage.device_ = device;
   stage.params_ = params;
-  stage.region_ = {0, 0, width, height};
+  stage.width_ = width;
+  stage.height_ = height;
+  stage.region_ = *region;
   stage.format_ = format;
   stage.write_labels_ = options.labels;
   if (auto ok = stage.find_kernels(); !ok) return tl::make_unexpected(ok.error());
+  stage.shape_launches();
   if (auto ok = stage.allocate(options); !ok) return tl::make_unexpected(ok.error());
   return stage;
 }
 
 Result<void> ComponentsStage::find_kernels() {
   constexpr std::array<const char*, kSteps> kNames = {
-      "patternd_components_tiles",  "patternd_components_seams", "patternd_components_count",
-      "patternd_components_number", "patternd_components_merge", "patternd_components_write"};
+      "patternd_components_histogram", "patternd_components_otsu",  "patternd_components_columns",
+      "patternd_components_adaptive",  "patternd_components_tiles", "patternd_components_seams",
+      "patternd_components_number",    "patternd_components_finish"};
   for (std::size_t i = 0; i < kSteps; ++i) {
     auto kernel = device_->kernel(kNames[i]);
     if (!kernel) return tl::make_unexpected(kernel.error());
     kernels_[i] = *kernel;
   }
+  return {};
+}
+
+void ComponentsStage::shape_launches() {
   const int words = (region_.width + 31) / 32;
   const std::int64_t count = static_cast<std::int64_t>(words) * region_.height;
+  for (Shape& shape : shapes_) shape.grid_x = 0;
   const auto line = [](unsigned blocks, int threads) {
     Shape shape;
     shape.grid_x = blocks;
     shape.block_x = static_cast<unsigned>(threads);
     return shape;
   };
-  shapes_[kTiles] = line(blocks_for(words, kTileWords), kTileThreads);
-  shapes_[kTiles].grid_y = blocks_for(region_.height, kTileRows);
-  shapes_[kSeams] = line(blocks_for(count, kScanThreads), kScanThreads);
-  shapes_[kCount] = shapes_[kNumber] = line(blocks_for(count, kScanWords), kScanThreads);
-  shapes_[kMerge] = line(kMergeBlocks, kMergeThreads);
-  shapes_[kWrite] = line(blocks_for(count, kWriteThreads), kWriteThreads);
-  return {};
+  if (params_.mode == BlobParams::Mode::kOtsu) {
+    shapes_[kHistogram] =
+        line(std::min(kHistogramBlocks, static_cast<unsigned>(region_.height)), kForegroundThreads);
+    shapes_[kOtsu] = line(1, kForegroundThreads);
+  } else if (params_.mode == BlobParams::Mode::kAdaptive) {
+    shapes_[kColumns] = line(blocks_for(region_.width, kForegroundThreads), kForegroundThreads);
+    shapes_[kColumns].grid_y = blocks_for(region_.height, kColumnRows);
+    shapes_[kAdaptive] = line(static_cast<unsigned>(region_.height), kForegroundThreads);
+  }
+  const unsigned across = blocks_for(words, kTileWords);
+  const unsigned down = blocks_for(region_.height, kTileRows);
+  shapes_[kTiles] = line(across, kTileThreads);
+  shapes_[kTiles].grid_y = down;
+  const std::int64_t seam_warps =
+      static_cast<std::int64_t>(down - 1) * words +
+      static_cast<std::int64_t>(across - 1) * blocks_for(region_.height, kWarpSize);
+  shapes_[kSeams] = line(blocks_for(seam_warps, kSeamThreads / kWarpSize), kSeamThreads);
+  shapes_[kNumber] = line(blocks_for(count, kNumberThreads), kNumberThreads);
+  shapes_[kFinish] =
+      line(kMergeBlocks + (write_labels_ ? blocks_for(count, kFinishThreads) : 0), kFinishThreads);
 }
 
-Result<void> ComponentsStage::allocate(const ComponentsOptions& options) {
-  const auto words = static_cast<std::size_t>((region_.width + 31) / 32);
-  const std::size_t count = words * static_cast<std::size_t>(region_.height);
-  const std::size_t worst =
-      count * kNodesPerWord / (params_.connectivity == 8 ? 2 : 1) + kNodesPerWord * words;
-  const std::size_t capacity = options.capacity > 0
-                                   ? static_cast<std::size_t>(options.capacity)
-                                   : std::min<std::size_t>(worst, kDefaultComponentCap);
-  const std::size_t sizes[] = {4 * count, 4 * count * kNodesPerWord, 4 * count,
-                               sizeof(TileComponent) * capacity, 4 * shapes_[kCount].grid_x};
+// Lays the tables out in scratch_; those that are to be zero before the first picture come first.
+Result<void> ComponentsStage::allocate_scratch(std::size_t capacity) {
+  ComponentsParameters& p = parameters_;
+  ForegroundParameters& f = foreground_;
+  const auto width = static_cast<std::size_t>(p.width);
+  const auto height = static_cast<std::size_t>(p.height);
+  const std::size_t words = static_cast<std::size_t>(p.words) * height;
+  const bool otsu = params_.mode == BlobParams::Mode::kOtsu;
+  const bool adaptive = params_.mode == BlobParams::Mode::kAdaptive;
+  const struct {
+    Address& place;
+    std::size_t bytes;
+  } tables[] = {{p.listed, 4},
+                {p.part_roots, 4 * static_cast<std::size_t>(shapes_[kNumber].grid_x)},
+                {f.histogram, otsu ? 4 * static_cast<std::size_t>(f.max_value + 1) : 0},
+                {f.range, otsu ? 2 * sizeof(int) : 0},
+                {p.bits, 4 * words},
+                {p.local, 2 * words * kNodesPerWord},
+                {p.parent, 4 * words * kNodesPerWord},
+                {p.roots, 4 * words},
+                {p.tiles, sizeof(TileComponent) * capacity},
+                {f.columns, adaptive ? 4 * width * height : 0},
+                {f.prefix, adaptive ? 8 * (width + 1) * height : 0}};
+  constexpr std::size_t kZeroTables = 3;
   std::size_t bytes = 0;
-  for (const std::size_t size : sizes) bytes += aligned(size);
+  for (const auto& table : tables) bytes += aligned(table.bytes);
   auto scratch = DeviceBuffer::create(device_, bytes);
   if (!scratch) return tl::make_unexpected(scratch.error());
+  scratch_ = std::move(*scratch);
+  std::size_t at = 0;
+  std::size_t zero_bytes = 0;
+  for (std::size_t i = 0; i < std::size(tables); ++i) {
+    if (i == kZeroTables) zero_bytes = at;
+    tables[i].place = scratch_.address() + at;
+    at += aligned(tables[i].bytes);
+  }
+  p.range = otsu ? f.range : 0;
+  f.bits = p.bits;
+  const std::vector<std::uint8_t> zeros(zero_bytes);
+  return scratch_.write(device_, zeros.data(), zeros.size());
+}
+
+// Of the region's first pixel.
+std::size_t ComponentsStage::offset_in_picture(int stride_bytes, std::size_t pixel_bytes) const {
+  return static_cast<std::size_t>(region_.y) * static_cast<std::size_t>(stride_bytes) +
+         static_cast<std::size_t>(region_.x) * pixel_bytes;
+}
+
+Result<void> ComponentsStage::allocate_results(std::size_t capacity) {
   auto results =
       DeviceBuffer::create(device_, sizeof(ComponentCounts) + capacity * sizeof(DeviceComponent));
   if (!results) return tl::make_unexpected(results.error());
-  scratch_ = std::move(*scratch);
   results_ = std::move(*results);
-  if (write_labels_) {
-    auto labels =
-        DevicePicture::create(device_, region_.width, region_.height, PixelFormat::kLabel32);
-    if (!labels) return tl::make_unexpected(labels.error());
-    labels_ = std::move(*labels);
-  }
-  ComponentsParameters& p = parameters_;
-  Address* const places[] = {&p.bits, &p.parent, &p.roots, &p.tiles, &p.block_counts};
-  Address at = scratch_.address();
-  for (std::size_t i = 0; i < 5; at += aligned(sizes[i]), ++i) *places[i] = at;
-  p.counts = results_.address();
-  p.components = p.counts + sizeof(ComponentCounts);
-  p.labels = write_labels_ ? labels_.view().address : 0;
-  p.labels_stride_bytes = write_labels_ ? labels_.view().stride_bytes : 0;
-  p.width = region_.width;
-  p.height = region_.height;
-  p.words = static_cast<int>(words);
-  p.capacity = static_cast<int>(capacity);
-  p.deep = format_ == PixelFormat::kGray16 ? 1 : 0;
-  p.eight = params_.connectivity == 8 ? 1 : 0;
-  const auto range =
-      components::foreground_range(params_.threshold, params_.below, p.deep != 0 ? 65535 : 255);
-  p.low = range.low;
-  p.high = range.high;
+  parameters_.counts = results_.address();
+  parameters_.components = parameters_.counts + sizeof(ComponentCounts);
+  if (!write_labels_) return {};
+  auto labels = DevicePicture::create(device_, width_, height_, PixelFormat::kLabel32);
+  if (!labels) return tl::make_unexpected(labels.error());
+  labels_ = std::move(*labels);
+  const DeviceView& view = labels_.view();
+  parameters_.labels = view.address + offset_in_picture(view.stride_bytes, sizeof(std::int32_t));
+  parameters_.labels_stride_bytes = view.stride_bytes;
+  if (!params_.roi) return {};
+  auto stream = Stream::create(device_);  // nothing else writes what lies outside the region
+  if (!stream) return tl::make_unexpected(stream.error());
+  const std::size_t bytes =
+      static_cast<std::size_t>(view.stride_bytes) * static_cast<std::size_t>(height_);
+  if (auto ok = stream->fill(static_cast<DevicePointer>(view.address), 0, bytes); !ok) return ok;
+  return stream->wait();
+}
 
+Result<void> ComponentsStage::allocate_host(std::size_t capacity) {
   host_memory_ = std::make_unique<PageLockedFrameAllocator>(device_);
   fetched_bytes_ =
       sizeof(ComponentCounts) + std::min<std::size_t>(capacity, kFetched) * sizeof(DeviceComponent);
@@ -149,22 +202,60 @@ Result<void> ComponentsStage::allocate(const ComponentsOptions& options) {
   return {};
 }
 
+Result<void> ComponentsStage::allocate(const ComponentsOptions& options) {
+  ComponentsParameters& p = parameters_;
+  p.width = region_.width;
+  p.height = region_.height;
+  p.words = (region_.width + 31) / 32;
+  p.deep = format_ == PixelFormat::kGray16 ? 1 : 0;
+  p.eight = params_.connectivity == 8 ? 1 : 0;
+  p.bits_given = params_.mode == BlobParams::Mode::kAdaptive ? 1 : 0;
+  p.merge_blocks = kMergeBlocks;
+  foreground_.offset = params_.adaptive_offset;
+  foreground_.width = p.width;
+  foreground_.height = p.height;
+  foreground_.words = p.words;
+  foreground_.radius = params_.adaptive_radius;
+  foreground_.below = params_.below ? 1 : 0;
+  foreground_.deep = p.deep;
+  foreground_.max_value = p.deep != 0 ? 65535 : 255;
+  const auto range =
+      components::foreground_range(params_.threshold, params_.below, foreground_.max_value);
+  p.low = range.low;
+  p.high = range.high;
+  const std::size_t nodes =
+      static_cast<std::size_t>(p.words) * static_cast<std::size_t>(p.height) * kNodesPerWord;
+  const std::size_t worst =
+      nodes / (p.eight != 0 ? 2 : 1) + static_cast<std::size_t>(kNodesPerWord * p.words);
+  const std::size_t capacity = options.capacity > 0
+                                   ? static_cast<std::size_t>(options.capacity)
+                                   : std::min<std::size_t>(worst, kDefaultComponentCap);
+  p.capacity = static_cast<int>(capacity);
+  Result<void> steps[] = {allocate_scratch(capacity), allocate_results(capacity),
+                          allocate_host(capacity)};
+  for (auto& step : steps)
+    if (!step) return step;
+  return {};
+}
+
 Result<void> ComponentsStage::enqueue(const Stream& stream, const DeviceView& picture) {
-  if (picture.width != region_.width || picture.height != region_.height ||
-      picture.format != format_) {
+  if (picture.width != width_ || picture.height != height_ || picture.format != format_) {
     return fail(ErrorCode::kInvalidArgument,
                 "components: picture is " + std::to_string(picture.width) + "x" +
                     std::to_string(picture.height) + " " + name_of(picture.format) + "; expected " +
-                    std::to_string(region_.width) + "x" + std::to_string(region_.height) + " " +
+                    std::to_string(width_) + "x" + std::to_string(height_) + " " +
                     name_of(format_));
   }
   ComponentsParameters p = parameters_;
-  p.picture = picture.address;
-  p.picture_stride_bytes = picture.stride_bytes;
-  if (auto ok = stream.fill(results_.pointer(), 0, sizeof(ComponentCounts)); !ok) return ok;
+  ForegroundParameters f = foreground_;
+  p.picture = f.picture =
+      picture.address + offset_in_picture(picture.stride_bytes, p.deep != 0 ? 2 : 1);
+  p.picture_stride_bytes = f.picture_stride_bytes = picture.stride_bytes;
   for (std::size_t i = 0; i < kSteps; ++i) {
-    if (i == kWrite && !write_labels_) continue;
-    if (auto ok = stream.launch(kernels_[i], shapes_[i], p); !ok) return ok;
+    if (shapes_[i].grid_x == 0) continue;  // another mode's; a picture of one tile has no seams
+    const auto launched = i < kTiles ? stream.launch(kernels_[i], shapes_[i], f)
+                                     : stream.launch(kernels_[i], shapes_[i], p);
+    if (!launched) return launched;
   }
   return {};
 }

@@ -18,7 +18,7 @@ namespace patternd::cuda {
 
 struct ComponentsOptions {
   bool labels = false;  // a picture of labels is wanted
-  // Components that there is memory for, counted within tiles of 64×32 pixels too; 0: as many as a
+  // Components that there is memory for, counted within tiles of 128×64 pixels too; 0: as many as a
   // picture can have, kDefaultComponentCap at most.
   int capacity = 0;
 };
@@ -31,8 +31,8 @@ inline constexpr int kDefaultComponentCap = 1 << 20;
 //   stage->collect(stream, blobs, total);
 class ComponentsStage {
  public:
-  // For pictures of this size, kGray8 or kGray16. kUnsupported for what the CPU alone does (Otsu,
-  // adaptive, similarity, filters on labels); else as ComponentLabeller::create.
+  // For pictures of this size, kGray8 or kGray16. kUnsupported for what the CPU alone does
+  // (similarity, filters on labels); else as ComponentLabeller::create.
   [[nodiscard]] static Result<ComponentsStage> create(const std::shared_ptr<const Device>& device,
                                                       int width, int height, PixelFormat format,
                                                       const BlobParams& params,
@@ -54,21 +54,41 @@ class ComponentsStage {
 
  private:
   [[nodiscard]] Result<void> find_kernels();
+  void shape_launches();
   [[nodiscard]] Result<void> allocate(const ComponentsOptions& options);
+  [[nodiscard]] Result<void> allocate_scratch(std::size_t capacity);
+  [[nodiscard]] Result<void> allocate_results(std::size_t capacity);
+  [[nodiscard]] Result<void> allocate_host(std::size_t capacity);
   [[nodiscard]] Result<void> fetch_rest(const Stream& stream, std::size_t count);
   void sum_up(std::size_t count);
   [[nodiscard]] components::Sums sums_of_all() const;
 
-  enum Step : std::size_t { kTiles, kSeams, kCount, kNumber, kMerge, kWrite, kSteps };
+  [[nodiscard]] std::size_t offset_in_picture(int stride_bytes, std::size_t pixel_bytes) const;
+
+  // In launch order; those before kTiles make foreground.
+  enum Step : std::size_t {
+    kHistogram,
+    kOtsu,
+    kColumns,
+    kAdaptive,
+    kTiles,
+    kSeams,
+    kNumber,
+    kFinish,
+    kSteps
+  };
 
   std::shared_ptr<const Device> device_;
   BlobParams params_;
+  int width_ = 0;
+  int height_ = 0;
   components::Region region_;
   PixelFormat format_ = PixelFormat::kGray8;
   bool write_labels_ = false;
   std::array<Kernel, kSteps> kernels_;
   std::array<Shape, kSteps> shapes_;
   ComponentsParameters parameters_{};
+  ForegroundParameters foreground_{};
   DeviceBuffer scratch_;
   DeviceBuffer results_;  // ComponentCounts, then DeviceComponent[capacity]
   DevicePicture labels_;

@@ -1,4 +1,5 @@
 // Connected components on a GPU, where there is one: labels and blobs are the CPU's to the bit.
+#include <array>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -121,6 +122,75 @@ TEST_F(CudaComponents, AreTheCpusForManySizes) {
     SCOPED_TRACE("seed " + std::to_string(kSeed) + ", round " + std::to_string(round));
     expect_as_on_cpu(random_picture(width, height, format, random).view(), params);
     if (HasFailure()) return;
+  }
+}
+
+TEST_F(CudaComponents, AreTheCpusForAllSizesUpTo70) {
+  constexpr std::uint32_t kSeed = 24;
+  std::mt19937 random(kSeed);
+  const auto& names = bench::label_picture_names();
+  for (int height = 1; height <= 70; ++height) {
+    for (int width = 1; width <= 70; ++width) {
+      SCOPED_TRACE("seed " + std::to_string(kSeed) + ", " + std::to_string(width) + "x" +
+                   std::to_string(height));
+      const bool made = (width + height) % 2 == 0;
+      const Image image =
+          made ? bench::make_label_picture(names[random() % names.size()], width, height, kSeed)
+               : random_picture(width, height, PixelFormat::kGray8, random);
+      for (const int connectivity : {4, 8})
+        expect_as_on_cpu(image.view(), threshold_params(127, connectivity));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// Random parameters of every mode that the GPU has, with and without an roi.
+BlobParams random_params(const ImageView& image, std::mt19937& random) {
+  using Mode = BlobParams::Mode;
+  constexpr std::array<Mode, 3> kModes = {Mode::kThreshold, Mode::kOtsu, Mode::kAdaptive};
+  const auto below = [&](int limit) {
+    return static_cast<int>(random() % static_cast<std::uint32_t>(limit));
+  };
+  BlobParams params = threshold_params(below(image.format == PixelFormat::kGray16 ? 65536 : 256),
+                                       below(2) == 0 ? 8 : 4);
+  params.mode = kModes[static_cast<std::size_t>(below(3))];
+  params.below = below(2) == 0;
+  params.adaptive_radius = below(below(4) == 0 ? 400 : 20);
+  params.adaptive_offset = below(100) / 7.0 - 6;
+  if (below(2) == 0) {
+    const int x = below(image.width);
+    const int y = below(image.height);
+    params.roi = Roi{static_cast<double>(x), static_cast<double>(y), 1.0 + below(image.width - x),
+                     1.0 + below(image.height - y)};
+  }
+  return params;
+}
+
+TEST_F(CudaComponents, AreTheCpusInEveryModeAndRoi) {
+  constexpr std::uint32_t kSeed = 25;
+  std::mt19937 random(kSeed);
+  for (int round = 0; round < 300; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + ", round " + std::to_string(round));
+    const auto format = round % 3 == 0 ? PixelFormat::kGray16 : PixelFormat::kGray8;
+    Image image = random_picture(1 + static_cast<int>(random() % 500),
+                                 1 + static_cast<int>(random() % 200), format, random);
+    if (round % 9 == 0) image.fill_bytes(static_cast<std::uint8_t>(random()));
+    expect_as_on_cpu(image.view(), random_params(image.view(), random));
+    if (HasFailure()) return;
+  }
+}
+
+// Few and small enough for compute-sanitizer's slower tools, with several tiles in both directions.
+TEST_F(CudaComponents, AreTheCpusInAFewSmallPictures) {
+  constexpr std::uint32_t kSeed = 26;
+  std::mt19937 random(kSeed);
+  for (const auto& name : {"noise30", "noise50", "dots", "spiral", "comb", "full"}) {
+    SCOPED_TRACE(name);
+    const Image image = bench::make_label_picture(name, 150, 70, kSeed);
+    expect_as_on_cpu(image.view(), threshold_params(127, 8));
+    BlobParams params = random_params(image.view(), random);
+    params.mode = name[0] == 'n' ? BlobParams::Mode::kAdaptive : BlobParams::Mode::kOtsu;
+    expect_as_on_cpu(image.view(), params);
   }
 }
 

@@ -1,6 +1,8 @@
 // The GPU's kernels of connected components, run on the CPU with their threads in a drawn order
 // (support/emulated), compared with the CPU's own labels and sums.
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <random>
 #include <vector>
@@ -8,9 +10,12 @@
 // The kernels, as they are.
 #include "cuda/components_sums.h"
 #include "cuda/kernels/components.cu"
+#include "cuda/kernels/components_foreground.cu"
+#include "cuda/kernels/components_tiles.cu"
 #include "cuda/kernels/propagation.cu"
 #include "pipeline/components.h"
 #include "pipeline/components_selection.h"
+#include "pipeline/components_threshold.h"
 #include "tests/support/reference_components.h"
 #include "tools/bench/label_pictures.h"
 
@@ -23,56 +28,105 @@ int blocks_for(int items, int of_a_block) { return (items + of_a_block - 1) / of
 
 Address address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
-// All launches of one picture, memory full of garbage before.
+// All launches of one picture, memory full of garbage before, but for what a picture leaves zero.
 class EmulatedStage {
  public:
   EmulatedStage(const ImageView& image, int low, int high, int connectivity, int capacity)
       : words_((image.width + 31) / 32),
         count_(words_ * image.height),
-        scan_blocks_(blocks_for(count_, kScanWords)),
+        parts_(blocks_for(count_, kNumberThreads)),
         bits_(static_cast<std::size_t>(count_), kGarbage),
+        local_(bits_.size() * kNodesPerWord, 0xDEAD),
         parent_(bits_.size() * kNodesPerWord, kGarbage),
         roots_(bits_.size(), kGarbage),
         tiles_(static_cast<std::size_t>(capacity)),
-        block_counts_(static_cast<std::size_t>(scan_blocks_), kGarbage),
+        part_roots_(static_cast<std::size_t>(parts_), 0),
         components_(static_cast<std::size_t>(capacity)) {
+    std::memset(components_.data(), 0x5A, components_.size() * sizeof(DeviceComponent));
     labels_ = std::move(*Image::create(image.width, image.height, PixelFormat::kLabel32));
     labels_.fill_bytes(0x5A);
-    parameters_ = {address_of(image.data),
-                   address_of(bits_.data()),
-                   address_of(parent_.data()),
-                   address_of(roots_.data()),
-                   address_of(tiles_.data()),
-                   address_of(&counts_),
-                   address_of(block_counts_.data()),
-                   address_of(components_.data()),
-                   address_of(labels_.view().data),
-                   static_cast<int>(image.stride_bytes),
-                   static_cast<int>(labels_.view().stride_bytes),
-                   image.width,
-                   image.height,
-                   words_,
-                   capacity,
-                   low,
-                   high,
-                   connectivity == 8 ? 1 : 0,
-                   image.format == PixelFormat::kGray16 ? 1 : 0};
+    ComponentsParameters& p = parameters_;
+    p.picture = address_of(image.data);
+    p.bits = address_of(bits_.data());
+    p.local = address_of(local_.data());
+    p.parent = address_of(parent_.data());
+    p.roots = address_of(roots_.data());
+    p.tiles = address_of(tiles_.data());
+    p.listed = address_of(&listed_);
+    p.part_roots = address_of(part_roots_.data());
+    p.counts = address_of(&counts_);
+    p.components = address_of(components_.data());
+    p.labels = address_of(labels_.view().data);
+    p.picture_stride_bytes = static_cast<int>(image.stride_bytes);
+    p.labels_stride_bytes = static_cast<int>(labels_.view().stride_bytes);
+    p.width = image.width;
+    p.height = image.height;
+    p.words = words_;
+    p.capacity = capacity;
+    p.low = low;
+    p.high = high;
+    p.eight = connectivity == 8 ? 1 : 0;
+    p.deep = image.format == PixelFormat::kGray16 ? 1 : 0;
+    p.merge_blocks = 2;
+  }
+
+  // The threshold is Otsu's, or the local mean's.
+  void run_mode(const BlobParams& params, std::uint32_t seed) {
+    const ComponentsParameters& p = parameters_;
+    using emulated::launch;
+    const auto pixels = static_cast<std::size_t>(p.width * p.height);
+    std::vector<u32> histogram(p.deep != 0 ? 65536 : 256, 0);
+    std::vector<u32> columns(pixels, kGarbage);
+    std::vector<u64> prefix(pixels + static_cast<std::size_t>(p.height), kGarbage);
+    int range[2] = {-1, -1};
+    const ForegroundParameters f = {p.picture,
+                                    address_of(histogram.data()),
+                                    address_of(range),
+                                    address_of(columns.data()),
+                                    address_of(prefix.data()),
+                                    p.bits,
+                                    params.adaptive_offset,
+                                    p.picture_stride_bytes,
+                                    p.width,
+                                    p.height,
+                                    p.words,
+                                    params.adaptive_radius,
+                                    params.below ? 1 : 0,
+                                    p.deep,
+                                    p.deep != 0 ? 65535 : 255};
+    if (params.mode == BlobParams::Mode::kOtsu) {
+      launch(3, 1, kForegroundThreads, seed, [&] { patternd_components_histogram(f); });
+      launch(1, 1, kForegroundThreads, seed, [&] { patternd_components_otsu(f); });
+      for (const u32 count : histogram) ASSERT_EQ(0U, count);
+      parameters_.range = f.range;
+    } else {
+      launch(blocks_for(p.width, kForegroundThreads), blocks_for(p.height, kColumnRows),
+             kForegroundThreads, seed, [&] { patternd_components_columns(f); });
+      launch(p.height, 1, kForegroundThreads, seed, [&] { patternd_components_adaptive(f); });
+      parameters_.bits_given = 1;
+    }
+    run(seed);
   }
 
   void run(std::uint32_t seed) {
     const ComponentsParameters& p = parameters_;
     using emulated::launch;
-    launch(blocks_for(p.words, kTileWords), blocks_for(p.height, kTileRows), kTileThreads, seed,
-           [&] { patternd_components_tiles(p); });
-    launch(blocks_for(count_, kScanThreads), 1, kScanThreads, seed + 1,
+    const int across = blocks_for(p.words, kTileWords);
+    const int down = blocks_for(p.height, kTileRows);
+    launch(across, down, kTileThreads, seed, [&] { patternd_components_tiles(p); });
+    const int seam_warps = (down - 1) * p.words + (across - 1) * blocks_for(p.height, kWarpSize);
+    launch(blocks_for(seam_warps, kSeamThreads / kWarpSize), 1, kSeamThreads, seed + 1,
            [&] { patternd_components_seams(p); });
-    launch(scan_blocks_, 1, kScanThreads, seed + 2, [&] { patternd_components_count(p); });
-    launch(scan_blocks_, 1, kScanThreads, seed + 3, [&] { patternd_components_number(p); });
-    launch(2, 1, kMergeThreads, seed + 4, [&] { patternd_components_merge(p); });
-    launch(blocks_for(count_, kWriteThreads), 1, kWriteThreads, seed + 5,
-           [&] { patternd_components_write(p); });
+    launch(parts_, 1, kNumberThreads, seed + 2, [&] { patternd_components_number(p); });
+    launch(p.merge_blocks + blocks_for(count_, kFinishThreads), 1, kFinishThreads, seed + 3,
+           [&] { patternd_components_finish(p); });
   }
 
+  // Ready for the next picture.
+  [[nodiscard]] bool is_clean() const {
+    return listed_ == 0 &&
+           std::all_of(part_roots_.begin(), part_roots_.end(), [](u32 n) { return n == 0; });
+  }
   [[nodiscard]] const ComponentCounts& counts() const { return counts_; }
   [[nodiscard]] const DeviceComponent& component(std::size_t label) const {
     return components_[label - 1];
@@ -82,10 +136,13 @@ class EmulatedStage {
  private:
   int words_;
   int count_;
-  int scan_blocks_;
-  std::vector<u32> bits_, parent_, roots_;
+  int parts_;
+  std::vector<u32> bits_;
+  std::vector<u16> local_;
+  std::vector<u32> parent_, roots_;
   std::vector<TileComponent> tiles_;
-  std::vector<u32> block_counts_;
+  u32 listed_ = 0;
+  std::vector<u32> part_roots_;
   std::vector<DeviceComponent> components_;
   ComponentCounts counts_{};
   Image labels_;
@@ -134,15 +191,18 @@ void expect_labels(const Image& want, const Image& got) {
       ASSERT_EQ(want.row<std::int32_t>(y)[x], got.row<std::int32_t>(y)[x]) << x << ", " << y;
 }
 
-void expect_as_on_cpu(const ImageView& image, int threshold, int connectivity, std::uint32_t seed) {
-  BlobParams params;
-  params.threshold = threshold;
-  params.connectivity = connectivity;
+void expect_as_on_cpu(const ImageView& image, const BlobParams& params, std::uint32_t seed) {
   const Expected expected = label_on_cpu(image, params);
   const int most = image.format == PixelFormat::kGray16 ? 65535 : 255;
-  EmulatedStage stage(image, threshold + 1, most, connectivity, image.width * image.height + 1);
-  stage.run(seed);
+  const auto range = components::foreground_range(params.threshold, params.below, most);
+  EmulatedStage stage(image, range.low, range.high, params.connectivity,
+                      image.width * image.height + 1);
+  if (params.mode == BlobParams::Mode::kThreshold)
+    stage.run(seed);
+  else
+    stage.run_mode(params, seed);
   ASSERT_EQ(expected.blobs.size(), stage.counts().components);
+  EXPECT_TRUE(stage.is_clean());
   expect_labels(expected.labels, stage.labels());
   for (std::size_t label = 1; label <= expected.blobs.size(); ++label) {
     const components::Geometry geometry = geometry_of(stage.component(label));
@@ -155,6 +215,13 @@ void expect_as_on_cpu(const ImageView& image, int threshold, int connectivity, s
                      components::blob_of(sums, static_cast<std::int64_t>(label)));
     if (testing::Test::HasFailure()) return;
   }
+}
+
+BlobParams threshold_params(double threshold, int connectivity) {
+  BlobParams params;
+  params.threshold = threshold;
+  params.connectivity = connectivity;
+  return params;
 }
 
 Image random_picture(int width, int height, PixelFormat format, std::mt19937& random) {
@@ -179,7 +246,7 @@ TEST(CudaComponentsEmulated, AreTheCpusInRandomPictures) {
     const int threshold = static_cast<int>(random() % static_cast<std::uint32_t>(most));
     SCOPED_TRACE("seed " + std::to_string(kSeed) + ", round " + std::to_string(round));
     const Image image = random_picture(width, height, format, random);
-    expect_as_on_cpu(image.view(), threshold, round % 2 == 0 ? 8 : 4, round);
+    expect_as_on_cpu(image.view(), threshold_params(threshold, round % 2 == 0 ? 8 : 4), round);
     if (HasFailure()) return;
   }
 }
@@ -191,10 +258,30 @@ TEST(CudaComponentsEmulated, AreTheCpusInHardPictures) {
         SCOPED_TRACE(name + " " + std::to_string(width) + "x" + std::to_string(height) +
                      ", connectivity " + std::to_string(connectivity));
         const Image image = bench::make_label_picture(name, width, height, 3);
-        expect_as_on_cpu(image.view(), 127, connectivity, 5);
+        expect_as_on_cpu(image.view(), threshold_params(127, connectivity), 5);
         if (HasFailure()) return;
       }
     }
+  }
+}
+
+TEST(CudaComponentsEmulated, AreTheCpusByOtsusAndByAnAdaptiveThreshold) {
+  constexpr std::uint32_t kSeed = 13;
+  std::mt19937 random(kSeed);
+  for (std::uint32_t round = 0; round < 60; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + ", round " + std::to_string(round));
+    const auto format = round % 3 == 0 ? PixelFormat::kGray16 : PixelFormat::kGray8;
+    Image image = random_picture(1 + static_cast<int>(random() % 150),
+                                 1 + static_cast<int>(random() % 80), format, random);
+    if (round % 7 == 0) image.fill_bytes(static_cast<std::uint8_t>(random()));
+    BlobParams params;
+    params.mode = round % 2 == 0 ? BlobParams::Mode::kOtsu : BlobParams::Mode::kAdaptive;
+    params.below = random() % 2 == 0;
+    params.adaptive_radius = static_cast<int>(random() % (round % 5 == 0 ? 300 : 10));
+    params.adaptive_offset = static_cast<double>(random() % 100) / 7 - 6;
+    params.connectivity = random() % 2 == 0 ? 8 : 4;
+    expect_as_on_cpu(image.view(), params, round);
+    if (HasFailure()) return;
   }
 }
 

@@ -7,21 +7,23 @@
 namespace patternd::cuda {
 
 // A block of the first kernel labels a tile; a thread has a word, 32 pixels of one row.
-inline constexpr int kTileWords = 2;
-inline constexpr int kTileRows = 32;
+inline constexpr int kTileWords = 4;
+inline constexpr int kTileRows = 64;
+inline constexpr int kTileColumns = 32 * kTileWords;
 inline constexpr int kTileThreads = kTileWords * kTileRows;
 // Runs of foreground start at least two pixels apart, so that half the position names a run.
 inline constexpr int kNodesPerWord = 16;
-inline constexpr int kScanThreads = 256;
-inline constexpr int kScanWordsPerThread = 4;
-inline constexpr int kScanWords = kScanThreads * kScanWordsPerThread;  // a block
-inline constexpr int kMergeThreads = 256;
-inline constexpr int kWriteThreads = 128;
+inline constexpr int kTileNodes = kTileThreads * kNodesPerWord;
+// Components of several runs that a tile adds up at a time: what 48 KiB have place for.
+inline constexpr int kTileSums = 320;
+inline constexpr int kSeamThreads = 256;
+inline constexpr int kNumberThreads = 256;  // words of a part
+inline constexpr int kFinishThreads = 256;
 // In `parent`, once a root has its final label: this bit and the label.
 inline constexpr unsigned kFinalLabel = 0x80000000U;
 
 // A component of one tile; sums relative to the tile's first pixel.
-struct TileComponent {
+struct alignas(16) TileComponent {
   unsigned node;  // of its first run
   unsigned area;
   unsigned sum_x;
@@ -30,16 +32,17 @@ struct TileComponent {
   unsigned sum_yy;
   unsigned sum_xy;
   unsigned sum_grey;
-  unsigned left_from_end;  // 63 − left
+  unsigned left_from_end;  // kTileColumns − 1 − left
   unsigned right;
   unsigned bottom;
-  unsigned peak;  // value << 11 | 2047 − (64·y + x)
+  unsigned peak;  // value << 13 | 8191 − (kTileColumns·y + x)
 };
 static_assert(sizeof(TileComponent) == 48);
+static_assert(kTileColumns * kTileRows == 8192, "places within a tile have 13 bits");
 
 // A component of the picture: components[label − 1]. All zeros is the empty one; sides are kept so
 // that each is a maximum.
-struct DeviceComponent {
+struct alignas(16) DeviceComponent {
   unsigned long long area;
   unsigned long long sum_x;
   unsigned long long sum_y;
@@ -64,15 +67,19 @@ struct ComponentCounts {
 static_assert(sizeof(ComponentCounts) == 16);
 
 struct ComponentsParameters {
-  Address picture;       // grey, 8 or 16 bit
-  Address bits;          // u32[height][words]: the foreground
-  Address parent;        // u32[height · words · kNodesPerWord]
-  Address roots;         // u32[height · words]: bit i: node i of the word is a root
-  Address tiles;         // TileComponent[capacity]
-  Address counts;        // ComponentCounts
-  Address block_counts;  // u32[blocks of the scan]
-  Address components;    // DeviceComponent[capacity]
-  Address labels;        // i32
+  Address picture;     // grey, 8 or 16 bit
+  Address range;       // int[2], low and high, where the device chose them; else 0
+  Address bits;        // u32[height][words]: the foreground
+  Address local;       // u16[height · words][kNodesPerWord]: the root of a run, within its tile
+  Address parent;      // u32[height · words · kNodesPerWord], of the tiles' roots
+  Address roots;       // u32[height · words]: bit i: node i of the word is the root of a tile's
+                       // component, bit 16 + i: which touches its tile's edge
+  Address tiles;       // TileComponent[capacity]
+  Address listed;      // u32: entries of `tiles`; zero before the first picture, and left so
+  Address part_roots;  // u32[parts of kNumberThreads words]: roots of each; likewise
+  Address counts;      // ComponentCounts
+  Address components;  // DeviceComponent[capacity]
+  Address labels;      // i32; 0: not wanted
   int picture_stride_bytes;
   int labels_stride_bytes;
   int width;
@@ -81,10 +88,34 @@ struct ComponentsParameters {
   int capacity;
   int low;  // foreground is low <= value <= high
   int high;
-  int eight;  // connectivity 8, else 4
-  int deep;   // 16 bit
+  int eight;         // connectivity 8, else 4
+  int deep;          // 16 bit
+  int bits_given;    // `bits` has the foreground already
+  int merge_blocks;  // of the last kernel: the first ones, which merge
 };
-static_assert(sizeof(ComponentsParameters) == 112);
+static_assert(sizeof(ComponentsParameters) == 144);
+
+// Foreground that takes more than a comparison: components_foreground.cu.
+inline constexpr int kForegroundThreads = 256;
+inline constexpr int kColumnRows = 32;  // of a block that sums up columns
+struct ForegroundParameters {
+  Address picture;    // grey, 8 or 16 bit
+  Address histogram;  // u32[256 or 65536]; zero before the first picture, and left so
+  Address range;      // int[2]: what Otsu's threshold leaves as foreground, from low to high
+  Address columns;    // u32[height][width]
+  Address prefix;     // u64[height][width + 1]
+  Address bits;       // as ComponentsParameters
+  double offset;
+  int picture_stride_bytes;
+  int width;
+  int height;
+  int words;
+  int radius;
+  int below;
+  int deep;
+  int max_value;
+};
+static_assert(sizeof(ForegroundParameters) == 88);
 
 // The report's programs B, C, D.
 struct PropagationParameters {

@@ -9,7 +9,7 @@
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))
-#define __launch_bounds__(threads) __attribute__((launch_bounds(threads)))
+#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #endif
 #define PATTERND_KERNEL extern "C" __global__ void
 #define PATTERND_DEVICE static __device__ inline
@@ -187,6 +187,12 @@ PATTERND_DEVICE int floor_to_int(float value) {
 PATTERND_DEVICE int floor_to_int(double value) {
   int result;
   asm("cvt.rmi.s32.f64 %0, %1;" : "=r"(result) : "d"(value));
+  return result;
+}
+
+PATTERND_DEVICE i64 floor_to_i64(double value) {
+  i64 result;
+  asm("cvt.rmi.s64.f64 %0, %1;" : "=l"(result) : "d"(value));
   return result;
 }
 

@@ -1,6 +1,8 @@
 // Every kernel of the service in one translation unit: one image, one module, one load.
 #include "cuda/kernels/coarse_search.cu"
 #include "cuda/kernels/components.cu"
+#include "cuda/kernels/components_foreground.cu"
+#include "cuda/kernels/components_tiles.cu"
 #include "cuda/kernels/convert.cu"
 #include "cuda/kernels/propagation.cu"
 #include "cuda/kernels/pyramid.cu"

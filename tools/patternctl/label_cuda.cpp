@@ -22,6 +22,8 @@ BlobParams without_filters(const BlobParams& params) {
   BlobParams plain;
   plain.mode = params.mode;
   plain.threshold = params.threshold;
+  plain.adaptive_radius = params.adaptive_radius;
+  plain.adaptive_offset = params.adaptive_offset;
   plain.similarity = params.similarity;
   plain.below = params.below;
   plain.connectivity = params.connectivity;

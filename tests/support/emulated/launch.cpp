@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -14,29 +16,34 @@ Place now;
 namespace {
 
 constexpr std::size_t kStackBytes = 64 * 1024;
+// One in so many times a thread gives way.
+constexpr std::uint32_t kGiveWayEvery = 16;
+
+enum class State { kReady, kAtWarp, kAtBlock, kEnded };
 
 struct Fiber {
   ucontext_t context{};
   std::unique_ptr<char[]> stack;
-  bool ended = false;
+  State state = State::kEnded;
 };
 
 std::vector<Fiber> fibers;
 std::vector<std::uint64_t> exchanged[2];
 std::vector<int> exchanges;  // how often each thread exchanged
+std::minstd_rand random_ways;
 ucontext_t scheduler;
 const std::function<void()>* running = nullptr;
 
 void run_fiber() {
   (*running)();
-  fibers[static_cast<std::size_t>(now.thread_x)].ended = true;
+  fibers[static_cast<std::size_t>(now.thread_x)].state = State::kEnded;
   // The end of the fiber goes on where uc_link says: in the scheduler.
 }
 
 // A function of its own: getcontext may return twice, which no loop should be exposed to.
 void start_fiber(Fiber& fiber) {
   if (!fiber.stack) fiber.stack.reset(new char[kStackBytes]);
-  fiber.ended = false;
+  fiber.state = State::kReady;
   getcontext(&fiber.context);
   fiber.context.uc_stack.ss_sp = fiber.stack.get();
   fiber.context.uc_stack.ss_size = kStackBytes;
@@ -44,26 +51,56 @@ void start_fiber(Fiber& fiber) {
   makecontext(&fiber.context, run_fiber, 0);
 }
 
-void start_fibers(int threads) {
-  for (int i = 0; i < threads; ++i) start_fiber(fibers[static_cast<std::size_t>(i)]);
+// Threads first … last − 1 go on where all of them wait; at a block's barrier those that have ended
+// need not, in a warp's exchange they must not be missing.
+bool release(std::size_t first, std::size_t last, State waiting) {
+  bool any = false;
+  for (std::size_t i = first; i < last; ++i) {
+    const bool excused = waiting == State::kAtBlock && fibers[i].state == State::kEnded;
+    if (fibers[i].state != waiting && !excused) return false;
+    any |= fibers[i].state == waiting;
+  }
+  for (std::size_t i = first; any && i < last; ++i)
+    if (fibers[i].state == waiting) fibers[i].state = State::kReady;
+  return any;
 }
 
-// All threads to the next barrier or their end, again and again until all have ended.
+bool release_waiting(std::size_t threads) {
+  bool any = release(0, threads, State::kAtBlock);
+  for (std::size_t first = 0; first < threads; first += kWarpSize)
+    any |= release(first, std::min(first + kWarpSize, threads), State::kAtWarp);
+  return any;
+}
+
 void run_block(int threads, std::mt19937& random) {
-  start_fibers(threads);
-  std::vector<int> order(static_cast<std::size_t>(threads));
+  const auto count = static_cast<std::size_t>(threads);
+  for (std::size_t i = 0; i < count; ++i) start_fiber(fibers[i]);
+  std::vector<int> order(count);
   std::iota(order.begin(), order.end(), 0);
-  for (bool alive = true; alive;) {
-    alive = false;
+  bool ran = true;
+  while (ran || release_waiting(count)) {
+    ran = false;
     std::shuffle(order.begin(), order.end(), random);
     for (const int thread : order) {
       Fiber& fiber = fibers[static_cast<std::size_t>(thread)];
-      if (fiber.ended) continue;
+      if (fiber.state != State::kReady) continue;
       now.thread_x = thread;
       swapcontext(&scheduler, &fiber.context);
-      alive |= !fiber.ended;
+      ran = true;
     }
   }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (fibers[i].state == State::kEnded) continue;
+    std::fprintf(stderr, "emulated: thread %zu waits for threads that wait elsewhere\n", i);
+    std::abort();
+  }
+}
+
+void wait_as(State state) {
+  const int thread = now.thread_x;
+  Fiber& fiber = fibers[static_cast<std::size_t>(thread)];
+  fiber.state = state;
+  swapcontext(&fiber.context, &scheduler);
 }
 
 }  // namespace
@@ -76,6 +113,7 @@ void launch(int blocks_x, int blocks_y, int threads, std::uint32_t seed,
   exchanged[1].assign(count, 0);
   exchanges.assign(count, 0);
   std::mt19937 random(seed);
+  random_ways.seed(seed + 1);
   running = &kernel;
   std::vector<int> blocks(static_cast<std::size_t>(blocks_x * blocks_y));
   std::iota(blocks.begin(), blocks.end(), 0);
@@ -86,17 +124,18 @@ void launch(int blocks_x, int blocks_y, int threads, std::uint32_t seed,
   }
 }
 
-void barrier() {
-  const int thread = now.thread_x;
-  swapcontext(&fibers[static_cast<std::size_t>(thread)].context, &scheduler);
+void barrier() { wait_as(State::kAtBlock); }
+
+void give_way() {
+  if (random_ways() % kGiveWayEvery == 0) wait_as(State::kReady);
 }
 
 std::uint64_t exchange(std::uint64_t value, int lane) {
-  // Two places in turn: one barrier an exchange suffices.
+  // Two places in turn: one wait an exchange suffices.
   const auto thread = static_cast<std::size_t>(now.thread_x);
   auto& place = exchanged[exchanges[thread]++ % 2];
   place[thread] = value;
-  barrier();
+  wait_as(State::kAtWarp);
   return place[thread / kWarpSize * kWarpSize + static_cast<std::size_t>(lane)];
 }
 

@@ -1,7 +1,9 @@
 // Measures connected components on a GPU: the service's own from a picture in device memory to
-// labels and statistics there, and the statistics on the host; and the report's table (R7) for its
-// programs B, C and D. Needs a GPU and nothing else.
-//   patternd-components-study [REPETITIONS]
+// labels and statistics there, and the statistics on the host, beside NPP's where that is here;
+// time against size; and the report's table (R7) for its programs A to D. Needs a GPU and nothing
+// else.
+//   patternd-components-study [REPETITIONS [PICTURE…]]
+// With pictures named (label_pictures.h), these alone.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -9,8 +11,8 @@
 #include <vector>
 
 #include "cuda/components_stage.h"
-#include "cuda/propagation_study.h"
-#include "pipeline/stage.h"
+#include "cuda/study/npp_labels.h"
+#include "cuda/study/report_programs.h"
 #include "tools/bench/label_pictures.h"
 
 namespace patternd::cuda {
@@ -83,19 +85,37 @@ class Replay {
   bool recorded_ = false;
 };
 
-Result<void> measure_picture(Stream& stream, const std::string& name, int repetitions) {
-  const Image image = bench::make_label_picture(name, kSide, kSide, kSeed);
-  auto picture = on_device(stream, image);
-  if (!picture) return tl::make_unexpected(picture.error());
+Result<ComponentsStage> make_stage(const Stream& stream, const Image& image, bool labels) {
   BlobParams params;
   params.threshold = 127;
   ComponentsOptions options;
-  options.labels = true;
-  auto both =
-      ComponentsStage::create(stream.device(), kSide, kSide, image.format(), params, options);
-  options.labels = false;
-  auto alone =
-      ComponentsStage::create(stream.device(), kSide, kSide, image.format(), params, options);
+  options.labels = labels;
+  return ComponentsStage::create(stream.device(), image.width(), image.height(), image.format(),
+                                 params, options);
+}
+
+// NPP's labelling, and that with its compression, where NPP is here.
+void measure_npp(const Stream& stream, const DeviceView& picture, const NppLabels& npp,
+                 int repetitions) {
+  const auto labels = time_stream(stream, repetitions, [&] { return npp.label(stream, picture); });
+  const auto both = time_stream(stream, repetitions, [&]() -> Result<void> {
+    if (auto ok = npp.label(stream, picture); !ok) return ok;
+    if (auto ok = npp.compress(stream); !ok) return tl::make_unexpected(ok.error());
+    return {};
+  });
+  if (labels && both)
+    std::printf(" %9.1f %9.1f", labels->median_us, both->median_us);
+  else
+    std::printf(" %s", (!labels ? labels : both).error().message.c_str());
+}
+
+Result<void> measure_picture(Stream& stream, const std::string& name, int repetitions,
+                             const Result<NppLabels>& npp) {
+  const Image image = bench::make_label_picture(name, kSide, kSide, kSeed);
+  auto picture = on_device(stream, image);
+  if (!picture) return tl::make_unexpected(picture.error());
+  auto both = make_stage(stream, image, true);
+  auto alone = make_stage(stream, image, false);
   if (!both) return tl::make_unexpected(both.error());
   if (!alone) return tl::make_unexpected(alone.error());
 
@@ -119,9 +139,11 @@ Result<void> measure_picture(Stream& stream, const std::string& name, int repeti
   std::vector<Blob> blobs;
   std::uint64_t total = 0;
   if (auto ok = both->collect(stream, blobs, total); !ok) return ok;
-  std::printf("%-14s %9llu %9.1f %9.1f %11.1f %13.1f\n", name.c_str(),
+  std::printf("%-14s %9llu %9.1f %9.1f %11.1f %13.1f", name.c_str(),
               static_cast<unsigned long long>(total), labels->median_us, labels->worst_us,
               statistics->median_us, fetched->median_us - labels->median_us);
+  if (npp) measure_npp(stream, picture->view(), *npp, std::min(repetitions, 20));
+  std::printf("\n");
   std::fflush(stdout);
   return {};
 }
@@ -143,50 +165,61 @@ Image soft_picture(int width, int height) {
   return image;
 }
 
-Result<double> time_program(const Stream& stream, PropagationProgram program, const Image& image,
-                            const DeviceView& picture, int& rounds) {
+Result<void> measure_report(const Stream& stream) {
   BlobParams params;
   params.mode = BlobParams::Mode::kSimilarity;
   params.similarity = 4;
-  auto study =
-      PropagationStudy::create(stream.device(), program, image.width(), image.height(), params);
-  if (!study) return tl::make_unexpected(study.error());
-  std::vector<double> times_us;
-  for (int i = -1; i < 5; ++i) {
-    const std::int64_t start_ns = monotonic_ns();
-    auto done = study->run(stream, picture);
-    if (!done) return tl::make_unexpected(done.error());
-    rounds = *done;
-    if (i >= 0) times_us.push_back(static_cast<double>(monotonic_ns() - start_ns) * 1e-3);
-  }
-  return spread_of(times_us).median_us;
-}
-
-Result<void> measure_report(const Stream& stream) {
   std::printf(
-      "\nThe report's table: similarity, connectivity 8, milliseconds with all questions of "
-      "the host (rounds)\n%6s %18s %18s %18s %8s\n",
-      "width", "B", "C", "D", "B/C");
-  for (const int width : {2048, 1080, 640, 320}) {
-    const Image image = soft_picture(width, width * 3 / 4);
-    auto picture = on_device(stream, image);
-    if (!picture) return tl::make_unexpected(picture.error());
-    double us[3] = {};
-    int rounds[3] = {};
-    for (int i = 0; i < 3; ++i) {
-      const auto time = time_program(stream, static_cast<PropagationProgram>(i), image,
-                                     picture->view(), rounds[i]);
-      if (!time) return tl::make_unexpected(time.error());
-      us[i] = *time;
-    }
-    std::printf("%6d %11.3f (%4d) %11.3f (%4d) %11.3f (%4d) %8.1f\n", width, us[0] * 1e-3,
-                rounds[0], us[1] * 1e-3, rounds[1], us[2] * 1e-3, rounds[2], us[0] / us[1]);
+      "\nThe report's programs: similarity, connectivity 8, milliseconds, B to D with all "
+      "questions "
+      "of the host (rounds); in the report: A/B on its K20, C 90 times as fast as B at 2048\n"
+      "%6s %10s %18s %18s %18s %8s %8s %12s\n",
+      "width", "A", "B", "C", "D", "B/C", "A/B", "report's A/B");
+  for (const ReportRow& row : kReportRows) {
+    const Image image = soft_picture(row.width, row.width * 3 / 4);
+    const auto times = time_report_programs(stream, image, params, 5);
+    if (!times) return tl::make_unexpected(times.error());
+    const auto a_ms = time_report_program_a(image, params);
+    if (!a_ms) return tl::make_unexpected(a_ms.error());
+    const auto& gpu = times->ms;
+    const auto& rounds = times->rounds;
+    std::printf("%6d %10.1f %11.3f (%4d) %11.3f (%4d) %11.3f (%4d) %8.1f %8.1f %12.1f\n", row.width,
+                *a_ms, gpu[0], rounds[0], gpu[1], rounds[1], gpu[2], rounds[2], gpu[0] / gpu[1],
+                *a_ms / gpu[0], row.a_s / row.b_k20_s);
     std::fflush(stdout);
   }
   return {};
 }
 
-Result<void> run(int repetitions) {
+// Time against pixels.
+Result<void> measure_sizes(Stream& stream) {
+  std::printf(
+      "\nTime against size: labels and statistics, microseconds (nanoseconds a pixel)\n"
+      "%10s %22s %22s\n",
+      "megapixels", "noise50", "spots");
+  for (const int side : {316, 1000, 3162, 10000}) {
+    const double pixels = static_cast<double>(side) * side;
+    std::printf("%10.1f", pixels * 1e-6);
+    for (const char* name : {"noise50", "spots"}) {
+      const Image image = bench::make_label_picture(name, side, side, kSeed);
+      auto picture = on_device(stream, image);
+      if (!picture) return tl::make_unexpected(picture.error());
+      auto stage = make_stage(stream, image, true);
+      if (!stage) return tl::make_unexpected(stage.error());
+      const auto enqueue = [&] { return stage->enqueue(stream, picture->view()); };
+      auto graph = Replay::create(stream, enqueue);
+      if (!graph) return tl::make_unexpected(graph.error());
+      const auto time = time_stream(stream, 20, [&] { return graph->run(stream, enqueue); });
+      if (!time) return tl::make_unexpected(time.error());
+      std::printf(" %11.1f (%8.4f)", time->median_us, time->median_us * 1e3 / pixels);
+    }
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+  return {};
+}
+
+Result<void> run(int repetitions, const std::vector<std::string>& pictures) {
   auto driver = Driver::open();
   if (!driver) return tl::make_unexpected(driver.error());
   auto device = Device::open(*driver, 0, "auto");
@@ -196,10 +229,14 @@ Result<void> run(int repetitions) {
   if (!stream) return tl::make_unexpected(stream.error());
   std::printf("%s; %dx%d, connectivity 8, microseconds by device events, %d repetitions\n",
               (*device)->description().c_str(), kSide, kSide, repetitions);
-  std::printf("%-14s %9s %9s %9s %11s %13s\n", "picture", "count", "median", "worst", "statistics",
-              "+ to the host");
-  for (const auto& name : bench::label_picture_names())
-    if (auto ok = measure_picture(*stream, name, repetitions); !ok) return ok;
+  const auto npp = NppLabels::create(*device, kSide, kSide);
+  if (!npp) std::printf("%s\n", npp.error().message.c_str());
+  std::printf("%-14s %9s %9s %9s %11s %13s %9s %9s\n", "picture", "count", "median", "worst",
+              "statistics", "+ to the host", npp ? "NPP" : "", npp ? "compress" : "");
+  for (const auto& name : pictures.empty() ? bench::label_picture_names() : pictures)
+    if (auto ok = measure_picture(*stream, name, repetitions, npp); !ok) return ok;
+  if (!pictures.empty()) return {};
+  if (auto ok = measure_sizes(*stream); !ok) return ok;
   return measure_report(*stream);
 }
 
@@ -208,7 +245,8 @@ Result<void> run(int repetitions) {
 
 int main(int argc, char** argv) {
   const int repetitions = argc > 1 ? std::max(1, std::atoi(argv[1])) : 200;
-  const auto done = patternd::cuda::run(repetitions);
+  const std::vector<std::string> pictures(argv + std::min(argc, 2), argv + argc);
+  const auto done = patternd::cuda::run(repetitions, pictures);
   if (done) return 0;
   std::fprintf(stderr, "patternd-components-study: %s\n", done.error().message.c_str());
   return 1;

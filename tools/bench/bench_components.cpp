@@ -1,7 +1,9 @@
 // Connected components against OpenCV's (issue: one core, 2048×2048), the report's table (R7), and
 // time against size.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
 
+#include "cuda/study/report_programs.h"
 #include "pipeline/components.h"
 #include "pipeline/image_file.h"
 #include "tools/bench/bench.h"
@@ -199,43 +202,94 @@ Result<void> run_pictures(const Arguments& a, const Options& options) {
   return {};
 }
 
-// R7: a colour photograph at four widths, similarity, 8 neighbours; program A and the service's
-// own.
-Result<void> run_report(const Arguments& a, const Options& options) {
-  if (!options.json) {
-    std::printf("%s; one core, colour photograph, similarity 10, connectivity 8, processor time\n",
-                machine_line().c_str());
-    std::printf("%6s %12s %12s %10s\n", "width", "A, s", "runs, s", "A/runs");
+// The GPU that the report's programs B to D run on, where there is one.
+Result<cuda::Stream> open_gpu() {
+  auto driver = cuda::Driver::open();
+  if (!driver) return tl::make_unexpected(driver.error());
+  auto device = cuda::Device::open(*driver, 0, "auto");
+  if (!device) return tl::make_unexpected(device.error());
+  if (auto ok = (*device)->make_current(); !ok) return tl::make_unexpected(ok.error());
+  return cuda::Stream::create(*device);
+}
+
+struct ReportLine {
+  int width = 0;
+  double a_s = 0;
+  double runs_s = 0;
+  std::optional<cuda::ReportTimes> gpu;
+};
+
+void print(const ReportLine& line, const cuda::ReportRow& report, bool json) {
+  if (json) {
+    nlohmann::ordered_json object = {{"type", "components_report"},
+                                     {"width", line.width},
+                                     {"a_s", line.a_s},
+                                     {"runs_s", line.runs_s}};
+    if (line.gpu) {
+      object["b_ms"] = line.gpu->ms[0];
+      object["c_ms"] = line.gpu->ms[1];
+      object["d_ms"] = line.gpu->ms[2];
+    }
+    std::printf("%s\n", object.dump().c_str());
+    return;
   }
-  for (const int width : {320, 640, 1080, 2048}) {
-    auto photo = photo_of_size(a.photo, ReadAs::kAsIs, width, width * 3 / 4);
-    if (!photo) return tl::make_unexpected(photo.error());
-    BlobParams params;
-    params.mode = BlobParams::Mode::kSimilarity;
-    params.similarity = 10;
-    std::vector<Contestant> contestants;
-    std::vector<std::shared_ptr<ComponentLabeller>> labellers;
-    for (const LabelMethod method : {LabelMethod::kPropagation, LabelMethod::kRuns}) {
-      LabelOptions label_options;
-      label_options.method = method;
-      auto labeller = ComponentLabeller::create(photo->width(), photo->height(), photo->format(),
-                                                params, label_options);
-      if (!labeller) return tl::make_unexpected(labeller.error());
-      auto shared = std::make_shared<ComponentLabeller>(std::move(*labeller));
-      contestants.push_back(
-          {name_of(method), [shared, &photo] { (void)shared->process(photo->view()); }});
-    }
-    const auto times =
-        compare(contestants, options.repetitions > 0 ? options.repetitions : 1, Clock::kThreadCpu);
-    const double a_s = times[0].median_us * 1e-6;
-    const double runs_s = times[1].median_us * 1e-6;
-    if (options.json) {
-      const nlohmann::ordered_json line = {
-          {"type", "components_report"}, {"width", width}, {"a_s", a_s}, {"runs_s", runs_s}};
-      std::printf("%s\n", line.dump().c_str());
-    } else {
-      std::printf("%6d %12.4f %12.6f %10.0f\n", width, a_s, runs_s, a_s / runs_s);
-    }
+  std::printf("%6d %9.4f %9.6f %8.0f %12.1f", line.width, line.a_s, line.runs_s,
+              line.a_s / line.runs_s, report.a_s / report.b_k20_s);
+  if (line.gpu) {
+    const auto& ms = line.gpu->ms;
+    std::printf(" %10.3f %10.3f %10.3f %8.1f %8.1f", ms[0], ms[1], ms[2], line.a_s * 1e3 / ms[0],
+                ms[0] / ms[1]);
+  }
+  std::printf("\n");
+}
+
+Result<ReportLine> measure_report_line(const Arguments& a, const Options& options, int width,
+                                       const Result<cuda::Stream>& gpu) {
+  auto photo = photo_of_size(a.photo, ReadAs::kGray, width, width * 3 / 4);
+  if (!photo) return tl::make_unexpected(photo.error());
+  BlobParams params;
+  params.mode = BlobParams::Mode::kSimilarity;
+  params.similarity = 10;
+  std::vector<Contestant> contestants;
+  for (const LabelMethod method : {LabelMethod::kPropagation, LabelMethod::kRuns}) {
+    LabelOptions label_options;
+    label_options.method = method;
+    auto labeller = ComponentLabeller::create(photo->width(), photo->height(), photo->format(),
+                                              params, label_options);
+    if (!labeller) return tl::make_unexpected(labeller.error());
+    auto shared = std::make_shared<ComponentLabeller>(std::move(*labeller));
+    contestants.push_back(
+        {name_of(method), [shared, &photo] { (void)shared->process(photo->view()); }});
+  }
+  const int repetitions = options.repetitions > 0 ? options.repetitions : 1;
+  const auto times = compare(contestants, repetitions, Clock::kThreadCpu);
+  ReportLine line;
+  line.width = width;
+  line.a_s = times[0].median_us * 1e-6;
+  line.runs_s = times[1].median_us * 1e-6;
+  if (gpu) {
+    auto on_gpu = cuda::time_report_programs(*gpu, *photo, params, std::max(repetitions, 5));
+    if (!on_gpu) return tl::make_unexpected(on_gpu.error());
+    line.gpu = *on_gpu;
+  }
+  return line;
+}
+
+// R7: a photograph at four widths, similarity, 8 neighbours; programs A to D and the service's own.
+Result<void> run_report(const Arguments& a, const Options& options) {
+  const auto gpu = open_gpu();
+  if (!options.json) {
+    std::printf("%s; one core, grey photograph, similarity 10, connectivity 8, processor time\n",
+                machine_line().c_str());
+    std::printf("B to D: %s\n",
+                gpu ? gpu->device()->description().c_str() : gpu.error().message.c_str());
+    std::printf("%6s %9s %9s %8s %12s %10s %10s %10s %8s %8s\n", "width", "A, s", "runs, s",
+                "A/runs", "report's A/B", "B, ms", "C, ms", "D, ms", "A/B", "B/C");
+  }
+  for (const cuda::ReportRow& row : cuda::kReportRows) {
+    const auto line = measure_report_line(a, options, row.width, gpu);
+    if (!line) return tl::make_unexpected(line.error());
+    print(*line, row, options.json);
   }
   return {};
 }

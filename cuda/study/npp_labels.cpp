@@ -1,0 +1,125 @@
+#include "cuda/study/npp_labels.h"
+
+#include <dlfcn.h>
+#include <string>
+
+namespace patternd::cuda {
+
+namespace {
+
+// NppiSize, NppStreamContext, NppiNorm, as NPP's headers of CUDA 11 to 13 have them.
+struct NppSize {
+  int width;
+  int height;
+};
+struct NppContext {
+  StreamHandle stream;
+  int device;
+  int multiprocessors;
+  int max_threads_per_multiprocessor;
+  int max_threads_per_block;
+  std::size_t shared_bytes_per_block;
+  int major;
+  int minor;
+  unsigned stream_flags;
+  int reserved;
+};
+constexpr int kNormInfinity = 0;  // connectivity 8
+
+Result<void> check(int status, const char* call) {
+  if (status == 0) return {};
+  return fail(ErrorCode::kDevice, std::string(call) + " failed with " + std::to_string(status));
+}
+
+NppContext context_of(const Stream& stream) {
+  const DeviceProperties& properties = stream.device()->properties();
+  return {stream.get(),
+          properties.ordinal,
+          properties.multiprocessors,
+          2048,
+          properties.max_threads_per_block,
+          static_cast<std::size_t>(properties.max_shared_bytes_per_block),
+          properties.major,
+          properties.minor,
+          kStreamNonBlocking,
+          0};
+}
+
+void* open_library() {
+  for (const char* name : {"libnppif.so.13", "libnppif.so.12", "libnppif.so.11", "libnppif.so"})
+    if (void* library = dlopen(name, RTLD_NOW); library != nullptr) return library;
+  return nullptr;
+}
+
+}  // namespace
+
+struct NppLabels::Functions {
+  int (*label_bytes)(NppSize, int*) = nullptr;
+  int (*compress_bytes)(int, int*) = nullptr;
+  int (*label)(std::uint8_t*, int, std::uint32_t*, int, NppSize, int, std::uint8_t*,
+               NppContext) = nullptr;
+  int (*compress)(std::uint32_t*, int, NppSize, int, int*, std::uint8_t*, NppContext) = nullptr;
+};
+
+Result<NppLabels> NppLabels::create(const std::shared_ptr<const Device>& device, int width,
+                                    int height) {
+  void* const library = open_library();
+  if (library == nullptr)
+    return fail(ErrorCode::kUnsupported, "NPP: libnppif cannot be opened here");
+  auto functions = std::make_shared<Functions>();
+  const auto find = [library](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    return function != nullptr;
+  };
+  if (!find(functions->label_bytes, "nppiLabelMarkersUFGetBufferSize_32u_C1R") ||
+      !find(functions->compress_bytes, "nppiCompressMarkerLabelsGetBufferSize_32u_C1R") ||
+      !find(functions->label, "nppiLabelMarkersUF_8u32u_C1R_Ctx") ||
+      !find(functions->compress, "nppiCompressMarkerLabelsUF_32u_C1IR_Ctx"))
+    return fail(ErrorCode::kUnsupported, "NPP: libnppif lacks the functions of CUDA 11 to 13");
+  int bytes = 0;
+  int compress_bytes = 0;
+  if (auto ok = check(functions->label_bytes({width, height}, &bytes), "NPP's buffer size"); !ok)
+    return tl::make_unexpected(ok.error());
+  if (auto ok = check(functions->compress_bytes(width * height, &compress_bytes),
+                      "NPP's buffer size for compression");
+      !ok)
+    return tl::make_unexpected(ok.error());
+  NppLabels npp;
+  npp.functions_ = std::move(functions);
+  npp.width_ = width;
+  npp.height_ = height;
+  const std::size_t label_bytes =
+      sizeof(std::uint32_t) * static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
+  for (const auto& [buffer, size] :
+       {std::pair{&npp.labels_, label_bytes},
+        {&npp.scratch_, static_cast<std::size_t>(bytes)},
+        {&npp.compress_scratch_, static_cast<std::size_t>(compress_bytes)}}) {
+    auto made = DeviceBuffer::create(device, size);
+    if (!made) return tl::make_unexpected(made.error());
+    *buffer = std::move(*made);
+  }
+  return npp;
+}
+
+Result<void> NppLabels::label(const Stream& stream, const DeviceView& picture) const {
+  return check(
+      functions_->label(reinterpret_cast<std::uint8_t*>(picture.address), picture.stride_bytes,
+                        reinterpret_cast<std::uint32_t*>(labels_.address()), 4 * width_,
+                        {width_, height_}, kNormInfinity,
+                        reinterpret_cast<std::uint8_t*>(scratch_.address()), context_of(stream)),
+      "nppiLabelMarkersUF_8u32u_C1R_Ctx");
+}
+
+Result<int> NppLabels::compress(const Stream& stream) const {
+  int largest = 0;
+  const auto ok =
+      check(functions_->compress(reinterpret_cast<std::uint32_t*>(labels_.address()), 4 * width_,
+                                 {width_, height_}, width_ * height_, &largest,
+                                 reinterpret_cast<std::uint8_t*>(compress_scratch_.address()),
+                                 context_of(stream)),
+            "nppiCompressMarkerLabelsUF_32u_C1IR_Ctx");
+  if (!ok) return tl::make_unexpected(ok.error());
+  return largest;
+}
+
+}  // namespace patternd::cuda

@@ -6,48 +6,42 @@
 namespace patternd {
 namespace {
 
-// Rounds T to integers such that Σ|T|·max_sample stays below 2^31, and makes ΣT
-// zero by moving the first pixels by one.
-void quantise(CoarseTemplate &t, int max_sample) {
+// Rounds T to integers such that Σ|T|·max_sample stays below 2^31, and makes ΣT zero by moving the
+// first pixels by one.
+void quantise(CoarseTemplate& t, int max_sample) {
   double mean = 0;
   double largest = 0;
   double sum = 0;
   for (std::size_t i = 0; i < t.shape.value.size(); ++i)
-    mean += static_cast<double>(
-        t.shape.value[i]); // 0 where the pixel doesn't count
+    mean += static_cast<double>(t.shape.value[i]);  // 0 where the pixel doesn't count
   mean /= std::max(t.pixels, 1);
   for (std::size_t i = 0; i < t.shape.value.size(); ++i) {
-    if (t.shape.counts[i] == 0)
-      continue;
-    const double deviation =
-        std::abs(static_cast<double>(t.shape.value[i]) - mean);
+    if (t.shape.counts[i] == 0) continue;
+    const double deviation = std::abs(static_cast<double>(t.shape.value[i]) - mean);
     largest = std::max(largest, deviation);
     sum += deviation;
   }
   t.weights.assign(t.shape.value.size(), 0);
-  if (!(largest > 0))
-    return;
+  if (!(largest > 0)) return;
   // Rounding and the levelling of ΣT may add 1 a pixel: leave room for it.
   const double most = 2147483647.0 / max_sample - 2.0 * t.pixels;
   const double scale = std::min(32000.0 / largest, most / sum);
   std::int64_t total = 0;
   for (std::size_t i = 0; i < t.weights.size(); ++i) {
-    if (t.shape.counts[i] == 0)
-      continue;
+    if (t.shape.counts[i] == 0) continue;
     t.weights[i] = static_cast<std::int16_t>(
         std::lround((static_cast<double>(t.shape.value[i]) - mean) * scale));
     total += t.weights[i];
   }
   for (std::size_t i = 0; total != 0; i = (i + 1) % t.weights.size()) {
-    if (t.shape.counts[i] == 0)
-      continue;
+    if (t.shape.counts[i] == 0) continue;
     const int step = total > 0 ? -1 : 1;
     t.weights[i] = static_cast<std::int16_t>(t.weights[i] + step);
     total += step;
   }
 }
 
-void sum_rows(CoarseTemplate &t) {
+void sum_rows(CoarseTemplate& t) {
   const std::size_t per_row = static_cast<std::size_t>(t.shape.width) + 1;
   const std::size_t size = per_row * static_cast<std::size_t>(t.shape.height);
   t.count_before.assign(size, 0);
@@ -55,11 +49,9 @@ void sum_rows(CoarseTemplate &t) {
   t.square_before.assign(size, 0);
   for (int y = 0; y < t.shape.height; ++y) {
     for (int x = 0; x < t.shape.width; ++x) {
-      const std::size_t at =
-          static_cast<std::size_t>(y) * per_row + static_cast<std::size_t>(x);
+      const std::size_t at = static_cast<std::size_t>(y) * per_row + static_cast<std::size_t>(x);
       const std::int64_t weight = t.weights[t.shape.index(x, y)];
-      t.count_before[at + 1] =
-          t.count_before[at] + t.shape.counts[t.shape.index(x, y)];
+      t.count_before[at + 1] = t.count_before[at] + t.shape.counts[t.shape.index(x, y)];
       t.sum_before[at + 1] = t.sum_before[at] + weight;
       t.square_before[at + 1] = t.square_before[at] + weight * weight;
       t.energy += weight * weight;
@@ -67,7 +59,7 @@ void sum_rows(CoarseTemplate &t) {
   }
 }
 
-} // namespace
+}  // namespace
 
 CoarseTemplate make_coarse_template(TurnedPattern shape, int max_sample) {
   CoarseTemplate t;
@@ -78,8 +70,8 @@ CoarseTemplate make_coarse_template(TurnedPattern shape, int max_sample) {
   return t;
 }
 
-TurnedPattern render_best_phase(const std::vector<PatternLevel> &pyramid,
-                                int level, TurnedPose &pose) {
+TurnedPattern render_best_phase(const std::vector<PatternLevel>& pyramid, int level,
+                                TurnedPose& pose) {
   TurnedPattern best;
   int most = -1;
   TurnedPose tried = pose;
@@ -88,8 +80,7 @@ TurnedPattern render_best_phase(const std::vector<PatternLevel> &pyramid,
     tried.phase_y = (k >> 1) * 0.5;
     TurnedPattern turned = render_turned(pyramid, level, tried);
     const int pixels = turned.pixels();
-    if (pixels <= most)
-      continue;
+    if (pixels <= most) continue;
     most = pixels;
     best = std::move(turned);
     pose = tried;
@@ -97,7 +88,7 @@ TurnedPattern render_best_phase(const std::vector<PatternLevel> &pyramid,
   return best;
 }
 
-std::vector<MaskRun> runs_of(const TurnedPattern &shape) {
+std::vector<MaskRun> runs_of(const TurnedPattern& shape) {
   std::vector<MaskRun> runs;
   for (int y = 0; y < shape.height; ++y) {
     for (int x = 0; x < shape.width;) {
@@ -106,16 +97,15 @@ std::vector<MaskRun> runs_of(const TurnedPattern &shape) {
         continue;
       }
       const int begin = x;
-      while (x < shape.width && shape.counts[shape.index(x, y)] != 0)
-        ++x;
+      while (x < shape.width && shape.counts[shape.index(x, y)] != 0) ++x;
       runs.push_back({shape.top + y, shape.left + begin, shape.left + x});
     }
   }
   return runs;
 }
 
-BandWeights band_weights(const CoarseTemplate &t) {
-  const TurnedPattern &shape = t.shape;
+BandWeights band_weights(const CoarseTemplate& t) {
+  const TurnedPattern& shape = t.shape;
   const auto weight = [&](int x, int y) {
     const bool inside = x >= 0 && y >= 0 && x < shape.width && y < shape.height;
     return inside ? static_cast<int>(t.weights[shape.index(x, y)]) : 0;
@@ -132,20 +122,18 @@ BandWeights band_weights(const CoarseTemplate &t) {
   return out;
 }
 
-TurnedPattern common_pixels(const std::vector<const TurnedPattern *> &shapes) {
+TurnedPattern common_pixels(const std::vector<const TurnedPattern*>& shapes) {
   TurnedPattern common = *shapes.front();
   for (int y = 0; y < common.height; ++y) {
     for (int x = 0; x < common.width; ++x) {
-      const bool in_all = std::all_of(
-          shapes.begin(), shapes.end(), [&](const TurnedPattern *shape) {
+      const bool in_all =
+          std::all_of(shapes.begin(), shapes.end(), [&](const TurnedPattern* shape) {
             const int ox = common.left + x - shape->left;
             const int oy = common.top + y - shape->top;
-            return ox >= 0 && oy >= 0 && ox < shape->width &&
-                   oy < shape->height &&
+            return ox >= 0 && oy >= 0 && ox < shape->width && oy < shape->height &&
                    shape->counts[shape->index(ox, oy)] != 0;
           });
-      if (in_all)
-        continue;
+      if (in_all) continue;
       common.counts[common.index(x, y)] = 0;
       common.value[common.index(x, y)] = 0;
     }
@@ -153,4 +141,4 @@ TurnedPattern common_pixels(const std::vector<const TurnedPattern *> &shapes) {
   return common;
 }
 
-} // namespace patternd
+}  // namespace patternd

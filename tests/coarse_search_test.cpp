@@ -9,8 +9,7 @@
 namespace patternd {
 namespace {
 
-// Bands of every width and phase against the plain loops; extremes as well as
-// noise.
+// Bands of every width and phase against the plain loops; extremes as well as noise.
 TEST(CoarseSearchKernel, CorrelatesExactlyAsThePlainVersion) {
   std::mt19937 random(5);
   SCOPED_TRACE("seed 5");
@@ -112,8 +111,8 @@ std::vector<PlanePeak> search_all(CoarseSearch& search, const Image& picture,
   return peaks;
 }
 
-// NCC by the formula over every position of an unturned pattern: the map's
-// maxima must all be there, with their scores, and nothing else.
+// NCC by the formula over every position of an unturned pattern: the map's maxima must all be
+// there, with their scores, and nothing else.
 TEST(CoarseSearch, FindsExactlyTheLocalMaximaOfTheScoreMap) {
   const Image pattern = test::made_texture(17, 14, 4);
   const Image picture = test::made_texture(71, 53, 9);
@@ -175,8 +174,7 @@ TEST(CoarseSearch, ScoresPartsCutOffByTheBorderOverWhatIsVisible) {
   EXPECT_GT(best.score, 0.9);
 }
 
-// The bounds that rule windows out, at borders too, where a window's mean is
-// not the template's.
+// The bounds that rule windows out, at borders too, where a window's mean is not the template's.
 TEST(CoarseSearch, LosesNothingOverAThresholdThatALowerOneFinds) {
   const Image pattern = test::made_texture(19, 13, 4);
   for (unsigned seed : {21U, 22U, 23U}) {

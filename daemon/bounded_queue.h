@@ -57,10 +57,19 @@ class BoundedQueue {
       changed_.wait_for(lock, timeout, [this] { return closed_ || size_ > 0; });
       if (size_ > 0) value = take();
     }
-    changed_.notify_all();
+    if (value) changed_.notify_all();
     return value;
   }
-  std::optional<T> try_pop() { return pop(std::chrono::milliseconds(0)); }
+  // Does not wait: waiting for no time would be a system call.
+  std::optional<T> try_pop() {
+    std::optional<T> value;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (size_ > 0) value = take();
+    }
+    if (value) changed_.notify_all();
+    return value;
+  }
 
   // Nothing goes in any more; what is inside still comes out.
   void close() {

@@ -20,8 +20,9 @@ bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || 
 
 }  // namespace
 
-Client::Client(std::uint64_t id, FileDescriptor socket, std::uint64_t next_result)
-    : id_(id), socket_(std::move(socket)), next_(next_result) {}
+Client::Client(std::uint64_t id, Connection connection, std::optional<IpAddress> peer,
+               std::uint64_t next_result)
+    : id_(id), connection_(std::move(connection)), peer_(peer), next_(next_result) {}
 
 void Client::subscribe(const Subscription& subscription) {
   subscription_ = subscription;
@@ -114,12 +115,13 @@ Client::Flow Client::flush(const ResultRing& ring) {
   Flow flow = Flow::kIdle;
   while (flow == Flow::kIdle && prepare(ring))
     flow = held_.empty() ? send_results(ring) : send_held();
+  if (flow == Flow::kIdle && connection_.flush() != 0)
+    flow = would_block(errno) ? Flow::kBlocked : Flow::kGone;
   return flow;
 }
 
 Client::Flow Client::send_held() {
-  const ssize_t sent =
-      send(fd(), held_.data() + held_sent_, held_.size() - held_sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const ssize_t sent = connection_.send(std::string_view(held_).substr(held_sent_));
   if (sent < 0) return would_block(errno) ? Flow::kBlocked : Flow::kGone;
   held_sent_ += static_cast<std::size_t>(sent);
   if (held_sent_ < held_.size()) return Flow::kBlocked;
@@ -139,14 +141,11 @@ Client::Flow Client::send_results(const ResultRing& ring) {
   const std::size_t most = subscription_.every == 1 ? kMostLinesAtOnce : 1;
   for (std::uint64_t number = next_; number < ring.next() && count < most; ++number) {
     const std::string_view rest = ring.line(number).substr(count == 0 ? offset_ : 0);
-    // sendmsg only reads, but its interface has no const.
+    // Sending only reads, but its interface has no const.
     parts[count++] = {const_cast<char*>(rest.data()), rest.size()};
     bytes += rest.size();
   }
-  msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = count;
-  const ssize_t result = sendmsg(fd(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const ssize_t result = connection_.send(parts.data(), count);
   if (result < 0) return would_block(errno) ? Flow::kBlocked : Flow::kGone;
   auto sent = static_cast<std::size_t>(result);
   const bool all = sent == bytes;
@@ -172,7 +171,7 @@ Client::Input Client::receive() {
     input_read_ = 0;
   }
   std::array<char, kReadBytes> buffer{};
-  const ssize_t got = recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  const ssize_t got = connection_.receive(buffer.data(), buffer.size());
   if (got < 0) return would_block(errno) ? Input::kMore : Input::kGone;
   if (got == 0) {
     input_closed_ = true;
@@ -215,7 +214,7 @@ void Client::begin_close(std::int64_t deadline_ns) {
 
 void Client::finish_output() {
   output_finished_ = true;
-  shutdown(fd(), SHUT_WR);
+  connection_.finish_output();
   std::array<char, kReadBytes> ignored{};
   for (int i = 0; i < 64; ++i) {
     if (recv(fd(), ignored.data(), ignored.size(), MSG_DONTWAIT) <= 0) break;

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "daemon/client_command.h"
-#include "daemon/file_descriptor.h"
+#include "daemon/connection.h"
+#include "daemon/network.h"
 #include "daemon/result_ring.h"
 
 namespace patternd {
@@ -17,10 +19,14 @@ namespace patternd {
 // are non-blocking. Used by the publisher's thread alone.
 class Client {
  public:
-  Client(std::uint64_t id, FileDescriptor socket, std::uint64_t next_result);
+  // `peer`: where it connects from; nothing over a Unix socket.
+  Client(std::uint64_t id, Connection connection, std::optional<IpAddress> peer,
+         std::uint64_t next_result);
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
-  [[nodiscard]] int fd() const { return socket_.get(); }
+  [[nodiscard]] int fd() const { return connection_.fd(); }
+  [[nodiscard]] const std::optional<IpAddress>& peer() const { return peer_; }
+  [[nodiscard]] bool has_tls() const { return connection_.session() != nullptr; }
 
   // Lines of its own that wait, at most; a client that asks more than it reads is not read from
   // until some have gone.
@@ -78,7 +84,8 @@ class Client {
   [[nodiscard]] Flow send_results(const ResultRing& ring);
 
   const std::uint64_t id_;
-  FileDescriptor socket_;
+  Connection connection_;
+  const std::optional<IpAddress> peer_;
   std::string input_;
   std::size_t input_read_ = 0;  // bytes of input_ given out as lines
   bool input_closed_ = false;

@@ -113,15 +113,31 @@ tl::expected<ClientCommand, CommandFault> read_command(const Json& object,
                  "unknown command " + in_quotes(command.name) + "; there are: " + joined(names));
   }
   command.kind = static_cast<ClientCommand::Kind>(known - names.begin());
-  std::vector<std::string> keys = {"command"};
+  std::vector<std::string> keys = {"command", "token"};
   if (command.kind == ClientCommand::Kind::kSubscribe)
     keys.insert(keys.end(), {"types", "patterns", "every"});
   const std::string wrong = unknown_key(object, keys);
   if (!wrong.empty()) return fault(command.name, wrong);
+  if (const auto token = object.find("token"); token != object.end()) {
+    if (!token->is_string()) return fault(command.name, "token must be a string");
+    command.token = token->get<std::string>();
+  }
   return read_subscription(object, patterns, std::move(command));
 }
 
 }  // namespace
+
+bool changes_something(ClientCommand::Kind kind) {
+  switch (kind) {
+    case ClientCommand::Kind::kReload:
+      return true;
+    case ClientCommand::Kind::kStatus:
+    case ClientCommand::Kind::kLatency:
+    case ClientCommand::Kind::kSubscribe:
+      break;
+  }
+  return false;
+}
 
 tl::expected<ClientCommand, CommandFault> parse_command(std::string_view line,
                                                         const std::vector<std::string>& patterns) {

@@ -25,8 +25,12 @@ struct ClientCommand {
   enum class Kind { kStatus, kLatency, kReload, kSubscribe };
   Kind kind = Kind::kStatus;
   std::string name;
+  std::string token;          // empty: none was given
   Subscription subscription;  // kSubscribe
 };
+
+// The service is another afterwards: the kinds that publish.tcp.token_file guards.
+[[nodiscard]] bool changes_something(ClientCommand::Kind kind);
 
 // A command that could not be read. `name` is what to reply to, empty where the line did not say.
 struct CommandFault {

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "calibration/camera_model.h"
+#include "daemon/access.h"
 #include "daemon/address.h"
+#include "daemon/listener.h"
 #include "pipeline/components.h"
 #include "pipeline/drift_watch.h"
 #include "pipeline/match.h"
@@ -48,6 +50,8 @@ struct Configuration {
   std::optional<FiducialParams> fiducials;
   ComputeConfig compute;
   std::vector<Address> listen{Address{}};
+  std::shared_ptr<const Access> tcp_access = std::make_shared<Access>();  // never null
+  SocketFile unix_file;
   std::string latency_log;  // empty: none
   LogLevel log_level = LogLevel::kInfo;
 };

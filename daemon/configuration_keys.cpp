@@ -110,10 +110,26 @@ const std::vector<ConfigurationKey>& configuration_keys() {
        "`cpu`: threads a frame; 0: as many as the process may use"},
       {"compute.image", "auto", "`auto`, `universal` or `sm_NN`", 0, 0,
        "`cuda`: which device image is loaded"},
-      {"publish.tcp.listen", "127.0.0.1:5577", "`ADDRESS:PORT` on a loopback address", 0, 65535,
-       "where results are given out; port 0: one that is free"},
-      {"publish.unix.path", "", "a path of at most 107 bytes", 0, 0,
-       "the same on a Unix socket, mode 0660"},
+      {"publish.tcp.listen", "127.0.0.1:5577", "`ADDRESS:PORT`", 0, 65535,
+       "where results are given out; port 0: one that is free. An address that other machines can "
+       "reach needs `allow`, and `token_file` or `tls.client_ca`"},
+      {"publish.tcp.allow", "", "a list of networks such as `192.168.1.0/24` or `fd00::/8`", 0, 0,
+       "who may connect; left out: whoever can reach the address"},
+      {"publish.tcp.token_file", "", "a path", 0, 0,
+       "one line, 16 to 256 characters, closed to other users: what commands that change something "
+       "must bring"},
+      {"publish.tcp.tls.cert", "", "a path", 0, 0,
+       "PEM: the service's certificate and those behind it; with `tls`, TLS 1.2 or 1.3 alone is "
+       "spoken"},
+      {"publish.tcp.tls.key", "", "a path", 0, 0,
+       "PEM: its key, without a passphrase, closed to other users"},
+      {"publish.tcp.tls.client_ca", "", "a path", 0, 0,
+       "PEM: who signs the certificates without which no client gets in"},
+      {"publish.unix.path", "", "a path of at most 107 bytes", 0, 0, "the same on a Unix socket"},
+      {"publish.unix.mode", "0660", "three octal digits, with or without a 0 before them", 0, 0777,
+       "of the socket's file: whoever may write to it may connect, and change things"},
+      {"publish.unix.group", "", "a group's name or number", 0, 0,
+       "of the socket's file; left out: that of the service or the folder"},
       {"latency.log", "", "a path", 0, 0, "CSV, one line a frame, appended to"},
       {"log.level", "info", "`debug`, `info`, `warning` or `error`", 0, 0, "what is logged"},
   };
@@ -129,9 +145,7 @@ const ConfigurationKey& configuration_key(std::string_view path) {
 }
 
 const std::vector<std::string_view>& later_keys() {
-  static const std::vector<std::string_view> keys = {"publish.http",      "publish.mqtt",
-                                                     "publish.tcp.allow", "publish.tcp.token_file",
-                                                     "publish.tcp.tls",   "recording"};
+  static const std::vector<std::string_view> keys = {"publish.http", "publish.mqtt", "recording"};
   return keys;
 }
 

@@ -157,12 +157,36 @@ std::string compute_yaml(const ComputeConfig& compute) {
          "\n  threads: " + std::to_string(compute.threads) + "\n  image: " + compute.image + "\n";
 }
 
-std::string publish_yaml(const std::vector<Address>& listen) {
+std::string access_yaml(const Access& access) {
+  std::string out;
+  std::string networks;
+  for (const Network& network : access.allow)
+    networks.append(networks.empty() ? "" : ", ").append("\"" + shown(network) + "\"");
+  if (!networks.empty()) out += "    allow: [" + networks + "]\n";
+  if (!access.token_file.empty()) out += "    token_file: " + path_word(access.token_file) + "\n";
+  if (access.tls == nullptr) return out;
+  out += "    tls:\n      cert: " + path_word(access.certificate_file) +
+         "\n      key: " + path_word(access.key_file) + "\n";
+  if (!access.client_authorities_file.empty())
+    out += "      client_ca: " + path_word(access.client_authorities_file) + "\n";
+  return out;
+}
+
+std::string socket_file_yaml(const SocketFile& file) {
+  char mode[8];
+  std::snprintf(mode, sizeof mode, "%04o", file.mode);
+  return std::string("    mode: \"") + mode + "\"\n" +
+         (file.group.empty() ? "" : "    group: " + word(file.group) + "\n");
+}
+
+std::string publish_yaml(const Configuration& configuration) {
   std::string out = "publish:\n";
-  for (const Address& address : listen) {
+  for (const Address& address : configuration.listen) {
     out += address.kind == Address::Kind::kTcp
-               ? "  tcp:\n    listen: \"" + shown(address) + "\"\n"
-               : "  unix:\n    path: " + path_word(address.path) + "\n";
+               ? "  tcp:\n    listen: \"" + shown(address) + "\"\n" +
+                     access_yaml(*configuration.tcp_access)
+               : "  unix:\n    path: " + path_word(address.path) + "\n" +
+                     socket_file_yaml(configuration.unix_file);
   }
   return out;
 }
@@ -178,7 +202,7 @@ std::string to_yaml(const Configuration& configuration) {
   if (configuration.fiducials) out += fiducials_yaml(configuration);
   if (configuration.blobs) out += blobs_yaml(*configuration.blobs, configuration.dark_frame_file);
   out += compute_yaml(configuration.compute);
-  out += publish_yaml(configuration.listen);
+  out += publish_yaml(configuration);
   if (!configuration.latency_log.empty())
     out += "latency:\n  log: " + path_word(configuration.latency_log) + "\n";
   return out + "log:\n  level: " + name_of(configuration.log_level) + "\n";

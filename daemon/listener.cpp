@@ -2,14 +2,19 @@
 
 #include <arpa/inet.h>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fcntl.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <optional>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <utility>
+#include <vector>
+
+#include "pipeline/utf8.h"
 
 namespace patternd {
 namespace {
@@ -85,6 +90,21 @@ Result<void> remove_stale_socket(const Address& address, const SocketAddress& wh
   return {};
 }
 
+// The number of a group given by name or number; nothing where there is none.
+std::optional<gid_t> group_number(const std::string& group) {
+  gid_t number = 0;
+  const auto end = std::from_chars(group.data(), group.data() + group.size(), number);
+  if (end.ec == std::errc() && end.ptr == group.data() + group.size()) return number;
+  std::vector<char> memory(std::size_t{64} << 10);
+  ::group entry{};
+  ::group* found = nullptr;
+  if (getgrnam_r(group.c_str(), &entry, memory.data(), memory.size(), &found) != 0 ||
+      found == nullptr) {
+    return std::nullopt;
+  }
+  return entry.gr_gid;
+}
+
 std::optional<Address> bound_address_of(int socket_fd) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
@@ -115,7 +135,26 @@ std::optional<Address> bound_address_of(int socket_fd) {
 
 }  // namespace
 
-Result<Listener> Listener::open(const Address& address) {
+Result<void> Listener::set_permissions(const Address& address, const SocketFile& file) {
+  if (address.kind != Address::Kind::kUnix) return {};
+  if (!file.group.empty()) {
+    const auto number = group_number(file.group);
+    if (!number) {
+      return cannot_listen(address, "this machine has no group " + in_quotes(file.group),
+                           "set one that it has in publish.unix.group");
+    }
+    if (lchown(address.path.c_str(), static_cast<uid_t>(-1), *number) != 0) {
+      return cannot_listen(
+          address, "its file cannot be given to group " + in_quotes(file.group),
+          "patternd's user must belong to it, as by SupplementaryGroups= in a drop-in");
+    }
+  }
+  if (chmod(address.path.c_str(), file.mode) == 0) return {};
+  const int error = errno;
+  return cannot_listen(address, std::strerror(error), cure_of(error));
+}
+
+Result<Listener> Listener::open(const Address& address, const SocketFile& file) {
   const bool is_unix = address.kind == Address::Kind::kUnix;
   const SocketAddress where = is_unix ? unix_socket_address(address) : tcp_socket_address(address);
   if (is_unix) {
@@ -130,13 +169,15 @@ Result<Listener> Listener::open(const Address& address) {
     const int error = errno;
     return cannot_listen(address, std::strerror(error), cure_of(error));
   }
+  Listener listener(address, std::move(socket_fd));
   // Nobody can connect before listen(), so the mode is right from the first client on.
-  const bool moded = !is_unix || chmod(address.path.c_str(), 0660) == 0;
-  if (!moded || listen(socket_fd.get(), SOMAXCONN) != 0) {
+  if (auto given = set_permissions(address, file); !given)
+    return tl::make_unexpected(given.error());
+  if (listen(listener.fd(), SOMAXCONN) != 0) {
     const int error = errno;
     return cannot_listen(address, std::strerror(error), cure_of(error));
   }
-  return Listener(address, std::move(socket_fd));
+  return listener;
 }
 
 Listener::Listener(Address address, FileDescriptor socket)

@@ -9,12 +9,18 @@
 
 namespace patternd {
 
+// Who may connect to a Unix socket: those who may write to its file.
+struct SocketFile {
+  unsigned mode = 0660;
+  std::string group;  // a name or number; empty: as the folder and the service's user have it
+};
+
 class Listener {
  public:
-  // Binds and listens, non-blocking. A Unix socket gets mode 0660; a file that a dead service left
-  // at its place is removed, one that is served or is no socket is an error. Errors name the
-  // address and the cure.
-  [[nodiscard]] static Result<Listener> open(const Address& address);
+  // Binds and listens, non-blocking. A Unix socket's file gets what `file` says; one that a dead
+  // service left at its place is removed, one that is served or is no socket is an error. Errors
+  // name the address and the cure.
+  [[nodiscard]] static Result<Listener> open(const Address& address, const SocketFile& file = {});
   // Takes over a socket that somebody else (systemd) bound and listens on; its file, where it has
   // one, stays theirs. kInvalidArgument where it is no such socket.
   [[nodiscard]] static Result<Listener> adopt(FileDescriptor socket);
@@ -23,6 +29,8 @@ class Listener {
   ~Listener();
 
   [[nodiscard]] int fd() const { return socket_.get(); }
+  // Changes the file of a Unix socket that was opened here; nothing for others.
+  [[nodiscard]] static Result<void> set_permissions(const Address& address, const SocketFile& file);
   // As configured.
   [[nodiscard]] const Address& address() const { return address_; }
   // As bound: with the port that the system chose for port 0.

@@ -4,45 +4,19 @@
 #include <array>
 #include <cerrno>
 #include <condition_variable>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <utility>
 
 namespace patternd {
 namespace {
 
 constexpr std::uint64_t kBellTag = 0;
-constexpr std::uint64_t kFirstListenerTag = 1;
 constexpr std::uint64_t kFirstClient = 1000;
 constexpr int kRoundMs = 500;
 constexpr std::int64_t kMs = 1'000'000;
-// How long a client that is being turned away may take to read why.
-constexpr std::int64_t kCloseNs = 2000 * kMs;
-// What the kernel buffers for one client (it doubles the number): a bound on its memory too.
-constexpr int kSocketBufferBytes = 256 << 10;
-constexpr int kMostAcceptedAtOnce = 64;
-
-FileDescriptor open_spare() { return FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
-
-void tune(int socket_fd, bool is_tcp) {
-  const int on = 1;
-  setsockopt(socket_fd, SOL_SOCKET, SO_SNDBUF, &kSocketBufferBytes, sizeof kSocketBufferBytes);
-  if (!is_tcp) return;
-  setsockopt(socket_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  // A machine that vanished without a word is noticed within about a minute and a half.
-  setsockopt(socket_fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  const int idle_s = 60;
-  const int interval_s = 10;
-  const int probes = 3;
-  setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-  setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
-  setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-}
+// Of TLS handshakes that go on at once: each may cost the processor a millisecond or more.
+constexpr std::size_t kMostHandshakeSteps = 2;
 
 // As many as the limit on open files leaves room for.
 std::size_t most_clients() {
@@ -64,19 +38,20 @@ Publisher::Publisher(std::vector<Listener> listeners, PublisherCallbacks callbac
       free_(slots),
       ready_(slots),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      spare_(open_spare()),
       listeners_(std::move(listeners)),
       next_client_(kFirstClient),
       most_clients_(most_clients()),
       ring_(kRingBytes, kRingLines),
-      refused_limit_(10'000 * kMs) {
+      refused_limit_(10'000 * kMs),
+      denied_limit_(10'000 * kMs) {
+  take_spare();
   for (std::size_t i = 0; i < slots; ++i) {
     slots_.push_back(std::make_unique<ResultSlot>());
     free_.try_push(slots_.back().get());
   }
   for (const Listener& listener : listeners_) bound_.push_back(listener.bound_address());
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = EPOLLIN | EPOLLET;  // each ring wakes: the bell need not be read
   event.data.u64 = kBellTag;
   epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, bell_.fd(), &event);
   last_round_ns_ = monotonic_ns();
@@ -187,7 +162,8 @@ void Publisher::finish(int patience_ms) {
 }
 
 PublisherCounters Publisher::counters() const {
-  return {client_count_, accepted_, refused_, results_, dropped_results_};
+  return {client_count_,      accepted_,     refused_, denied_,
+          failed_handshakes_, wrong_tokens_, results_, dropped_results_};
 }
 
 std::vector<Address> Publisher::bound_addresses() const {
@@ -204,6 +180,7 @@ void Publisher::run() {
   for (const auto& [id, client] : clients_) client->finish_output();
   clients_.clear();
   client_count_ = 0;
+  handshakes_.clear();
   listeners_.clear();
   run_tasks();
 }
@@ -219,11 +196,12 @@ void Publisher::round(int timeout_ms) {
   const int count =
       epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
   last_round_ns_ = monotonic_ns();
+  std::array<std::uint64_t, kMostHandshakeSteps> handshakes{};
+  std::size_t handshake_count = 0;
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     const std::uint64_t tag = event.data.u64;
     if (tag == kBellTag) {
-      bell_.clear();
       run_tasks();
       publish_ready();
     } else if (tag < kFirstClient) {
@@ -231,10 +209,17 @@ void Publisher::round(int timeout_ms) {
       if (index < listeners_.size()) accept_clients(listeners_[index]);
     } else {
       const auto found = clients_.find(tag);
-      if (found != clients_.end()) serve(*found->second, event.events);
+      if (found != clients_.end()) {
+        serve(*found->second, event.events);
+      } else if (handshake_count < handshakes.size()) {
+        handshakes[handshake_count++] = tag;  // what does not fit is there in the next round
+      }
     }
   }
+  // After the results: they never wait for more than these.
+  for (std::size_t i = 0; i < handshake_count; ++i) continue_handshake(handshakes[i]);
   if (!listening_) watch_listeners();
+  end_overdue_handshakes();
   close_overdue_clients();
 }
 
@@ -296,102 +281,6 @@ void Publisher::flush_clients() {
   for (const std::uint64_t id : gone_) remove_client(id);
 }
 
-void Publisher::watch_listeners() {
-  for (std::size_t i = 0; i < listeners_.size(); ++i) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.u64 = kFirstListenerTag + i;
-    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listeners_[i].fd(), &event);
-  }
-  listening_ = true;
-}
-
-void Publisher::accept_clients(const Listener& listener) {
-  const bool is_tcp = listener.address().kind == Address::Kind::kTcp;
-  for (int i = 0; i < kMostAcceptedAtOnce; ++i) {
-    FileDescriptor socket(accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (socket.valid()) {
-      add_client(std::move(socket), is_tcp);
-      continue;
-    }
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-      refuse_one(listener);
-    if (errno != EINTR && errno != ECONNABORTED) return;
-  }
-}
-
-// No file descriptor is left: the spare one is given up for long enough to hang up on one client,
-// which would otherwise wait in silence, and wake us for ever.
-void Publisher::refuse_one(const Listener& listener) {
-  if (make_room_for_client()) return;  // the next round accepts
-  spare_.reset();
-  bool hung_up = false;
-  {
-    const FileDescriptor refused(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC));
-    hung_up = refused.valid();
-  }
-  if (hung_up) {
-    ++refused_;
-  } else {
-    listening_ = false;  // not even that: look again in the next round
-    for (const Listener& each : listeners_)
-      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, each.fd(), nullptr);
-  }
-  spare_ = open_spare();
-  warn_refused("no file descriptor is left; raise LimitNOFILE, or connect fewer clients");
-}
-
-void Publisher::warn_refused(const char* why) {
-  if (!refused_limit_.allow(monotonic_ns())) return;
-  spdlog::warn("client=refused clients={} refused={} reason=\"{}\"", clients_.size(),
-               refused_.load(), why);
-}
-
-// Clients that closed their side may be listening still, or may be gone for good without our being
-// told; where room is short the one that did so first goes.
-bool Publisher::make_room_for_client() {
-  std::uint64_t oldest = 0;
-  for (const auto& [id, client] : clients_) {
-    if (client->input_closed() && (oldest == 0 || id < oldest)) oldest = id;
-  }
-  if (oldest == 0) return false;
-  remove_client(oldest);
-  return true;
-}
-
-void Publisher::add_client(FileDescriptor socket, bool is_tcp) {
-  tune(socket.get(), is_tcp);
-  const bool room = clients_.size() < most_clients_ || make_room_for_client();
-  if (!room) {
-    ++refused_;
-    warn_refused(most_clients_ < kMaxClients
-                     ? "the limit on open files leaves room for no more; raise LimitNOFILE"
-                     : "too many clients; close some");
-    const std::string line = error_line("", "patternd serves " + std::to_string(most_clients_) +
-                                                " clients at most; close some and connect again");
-    (void)send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    return;
-  }
-  const std::uint64_t id = next_client_++;
-  auto client = std::make_unique<Client>(id, std::move(socket), ring_.next());
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = id;
-  client->watched_events = EPOLLIN;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client->fd(), &event) != 0) {
-    ++refused_;
-    warn_refused("the kernel watches no more sockets; raise fs.epoll.max_user_watches");
-    return;
-  }
-  client->send_own(greeting_);
-  client->send_own(camera_lost_);  // what those who came earlier know
-  Client& added = *client;
-  clients_.emplace(id, std::move(client));
-  ++accepted_;
-  client_count_ = clients_.size();
-  if (!advance(added)) remove_client(id);
-}
-
 void Publisher::remove_client(std::uint64_t id) {
   clients_.erase(id);  // closing the socket takes it out of the epoll set too
   client_count_ = clients_.size();
@@ -440,6 +329,7 @@ void Publisher::answer(Client& client, std::string_view line) {
 }
 
 void Publisher::execute(Client& client, const ClientCommand& command) {
+  if (changes_something(command.kind) && !may_change(client, command)) return;
   switch (command.kind) {
     case ClientCommand::Kind::kStatus:
       return client.send_own(reply_line(command.name, callbacks_.status()));

@@ -5,13 +5,17 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/access.h"
+#include "daemon/attempt_limit.h"
 #include "daemon/bounded_queue.h"
 #include "daemon/client.h"
 #include "daemon/listener.h"
@@ -44,9 +48,12 @@ struct PublisherCallbacks {
 };
 
 struct PublisherCounters {
-  std::uint64_t clients = 0;          // connected now
-  std::uint64_t accepted = 0;         // ever
-  std::uint64_t refused = 0;          // too many clients or no file descriptor left
+  std::uint64_t clients = 0;   // connected now
+  std::uint64_t accepted = 0;  // ever
+  std::uint64_t refused = 0;   // too many clients or no file descriptor left
+  std::uint64_t denied = 0;    // from addresses that may not connect, or not now
+  std::uint64_t failed_handshakes = 0;
+  std::uint64_t wrong_tokens = 0;     // or none, with commands that need one
   std::uint64_t results = 0;          // result lines written
   std::uint64_t dropped_results = 0;  // lines that slow clients lost, over all clients
 };
@@ -59,6 +66,9 @@ class Publisher {
   static constexpr std::size_t kMaxClients = 512;
   // File descriptors that clients leave for everything else (cameras and recordings open files).
   static constexpr std::size_t kReservedFiles = 40;
+  // TLS handshakes under way, and the time that each may take.
+  static constexpr std::size_t kMaxHandshakes = 64;
+  static constexpr std::int64_t kHandshakeNs = 5'000'000'000;
 
   // `slots` results may be under way at once. `statistics` and `callbacks` outlive the publisher.
   Publisher(std::vector<Listener> listeners, PublisherCallbacks callbacks,
@@ -82,6 +92,9 @@ class Publisher {
   // Takes over the listeners; those with the address of a present one are not among them. `keep`:
   // addresses of present ones that stay. Clients stay connected.
   void change_listeners(std::vector<Listener> added, std::vector<Address> keep);
+  // Who may connect over TCP and who may change something, from now on; never null. Until it is
+  // called everybody may. Clients that it does not admit are told and closed.
+  void set_access(std::shared_ptr<const Access> access);
   void set_latency_log(std::shared_ptr<LatencyLog> log);
   // Waits until everything asked before has been done.
   void settle();
@@ -98,6 +111,17 @@ class Publisher {
 
  private:
   using Task = std::function<void()>;
+  // Somebody who connected but is no client yet.
+  struct Handshake {
+    Connection connection;
+    IpAddress peer;
+    std::int64_t deadline_ns = 0;
+    std::uint32_t watched_events = 0;
+  };
+  static constexpr std::uint64_t kFirstListenerTag = 1;
+  // How long a client that is being turned away may take to read why.
+  static constexpr std::int64_t kCloseNs = 2'000'000'000;
+
   void post(Task task);
   void run();
   void round(int timeout_ms);
@@ -109,7 +133,16 @@ class Publisher {
   [[nodiscard]] bool everything_sent() const;
 
   void accept_clients(const Listener& listener);
-  void add_client(FileDescriptor socket, bool is_tcp);
+  void meet(FileDescriptor socket, const IpAddress& peer);
+  void add_client(Connection connection, const std::optional<IpAddress>& peer);
+  void begin_handshake(Connection plain, const IpAddress& peer);
+  void continue_handshake(std::uint64_t id);
+  void end_handshake(std::uint64_t id, const std::string& why);
+  void end_overdue_handshakes();
+  void deny(const IpAddress& peer, const std::string& why);
+  void warn_denied(const IpAddress& peer, const std::string& why);
+  [[nodiscard]] bool may_change(Client& client, const ClientCommand& command);
+  void take_spare();
   void refuse_one(const Listener& listener);
   [[nodiscard]] bool make_room_for_client();
   void serve(Client& client, std::uint32_t events);
@@ -140,6 +173,9 @@ class Publisher {
   FileDescriptor spare_;  // given up for a moment to turn a client away when none is left
   std::vector<Listener> listeners_;
   bool listening_ = false;
+  std::shared_ptr<const Access> access_ = std::make_shared<const Access>();
+  std::map<std::uint64_t, Handshake> handshakes_;  // the oldest first
+  AttemptLimit attempts_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Client>> clients_;
   std::uint64_t next_client_;
   const std::size_t most_clients_;
@@ -150,11 +186,15 @@ class Publisher {
   std::vector<std::string> pattern_names_;
   std::shared_ptr<LatencyLog> latency_log_;
   RateLimit refused_limit_;
+  RateLimit denied_limit_;
   std::vector<std::uint64_t> gone_;
 
   std::atomic<std::uint64_t> client_count_{0};
   std::atomic<std::uint64_t> accepted_{0};
   std::atomic<std::uint64_t> refused_{0};
+  std::atomic<std::uint64_t> denied_{0};
+  std::atomic<std::uint64_t> failed_handshakes_{0};
+  std::atomic<std::uint64_t> wrong_tokens_{0};
   std::atomic<std::uint64_t> results_{0};
   std::atomic<std::uint64_t> dropped_results_{0};
   std::atomic<std::int64_t> last_round_ns_{0};

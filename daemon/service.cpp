@@ -34,10 +34,10 @@ bool may_come(const Error& error) {
   return false;
 }
 
-Result<std::vector<Listener>> open_listeners(const std::vector<Address>& addresses,
+Result<std::vector<Listener>> open_listeners(const Configuration& configuration,
                                              std::vector<Listener> inherited) {
   std::vector<Listener> listeners;
-  for (const Address& address : addresses) {
+  for (const Address& address : configuration.listen) {
     const auto has_it = [&address](const Listener& each) { return each.address() == address; };
     const auto found = std::find_if(inherited.begin(), inherited.end(), has_it);
     if (found != inherited.end()) {
@@ -45,7 +45,7 @@ Result<std::vector<Listener>> open_listeners(const std::vector<Address>& address
       inherited.erase(found);
       continue;
     }
-    auto listener = Listener::open(address);
+    auto listener = Listener::open(address, configuration.unix_file);
     if (!listener) return tl::make_unexpected(listener.error());
     listeners.push_back(std::move(*listener));
   }
@@ -68,7 +68,9 @@ Service::Service(ServiceOptions options, Configuration configuration, ServicePar
 Result<std::unique_ptr<Service>> Service::create(ServiceOptions options,
                                                  Configuration configuration, ServiceParts parts,
                                                  std::vector<Listener> inherited) {
-  auto opened_listeners = open_listeners(configuration.listen, std::move(inherited));
+  std::vector<Address> inherited_addresses;
+  for (const Listener& listener : inherited) inherited_addresses.push_back(listener.address());
+  auto opened_listeners = open_listeners(configuration, std::move(inherited));
   if (!opened_listeners) return tl::make_unexpected(opened_listeners.error());
   std::vector<Listener> listeners = std::move(*opened_listeners);
   std::shared_ptr<LatencyLog> log;
@@ -90,8 +92,10 @@ Result<std::unique_ptr<Service>> Service::create(ServiceOptions options,
   };
   service->latency_log_ = log;
   service->listeners_ = std::move(listeners);
+  service->inherited_addresses_ = std::move(inherited_addresses);
   service->publisher_ = std::make_unique<Publisher>(std::vector<Listener>(), std::move(callbacks),
                                                     service->statistics_, kResultSlots);
+  service->publisher_->set_access(service->configuration_->tcp_access);
   service->publisher_->set_latency_log(log);
   service->publisher_->greet_with(greeting_for(*service->configuration_, nullptr));
   service->compute_ = std::make_unique<Compute>(service->queue_, *service->publisher_,

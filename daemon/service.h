@@ -110,6 +110,8 @@ class Service {
 
   [[nodiscard]] Result<Prepared> prepare_reload() const;
   [[nodiscard]] Result<void> prepare_outputs(Prepared& prepared) const;
+  [[nodiscard]] Result<void> keep_socket(const Address& address, const Configuration& running,
+                                         const Configuration& next) const;
   [[nodiscard]] Result<void> prepare_generation(Prepared& prepared,
                                                 const SourceFormat& format) const;
   [[nodiscard]] Result<void> keep_camera(Prepared& prepared) const;
@@ -142,7 +144,8 @@ class Service {
 
   FrameQueue queue_;
   SequenceCounter sequence_;
-  std::vector<Listener> listeners_;  // until open()
+  std::vector<Listener> listeners_;           // until open()
+  std::vector<Address> inherited_addresses_;  // whose sockets systemd made
   std::unique_ptr<Publisher> publisher_;
   std::unique_ptr<Compute> compute_;
   std::vector<Pending> pending_;

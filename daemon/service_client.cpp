@@ -70,19 +70,48 @@ Result<FileDescriptor> connect_tcp(const Address& address, int timeout_ms) {
 
 }  // namespace
 
-ServiceClient::ServiceClient(Address address, FileDescriptor socket)
-    : address_(std::move(address)), socket_(std::move(socket)) {}
+ServiceClient::ServiceClient(Address address, Connection connection)
+    : address_(std::move(address)), connection_(std::move(connection)) {}
 
-Result<ServiceClient> ServiceClient::connect(const Address& address, int timeout_ms) {
+Result<ServiceClient> ServiceClient::connect(const Address& address, int timeout_ms,
+                                             const std::shared_ptr<const TlsContext>& tls) {
   auto socket_fd = address.kind == Address::Kind::kUnix ? connect_unix(address, timeout_ms)
                                                         : connect_tcp(address, timeout_ms);
   if (!socket_fd) return tl::make_unexpected(socket_fd.error());
-  return ServiceClient(address, std::move(*socket_fd));
+  ServiceClient client(address, Connection(std::move(*socket_fd)));
+  if (tls == nullptr) return client;
+  auto session = TlsSession::create(tls, client.connection_.fd(), address.host);
+  if (!session) return tl::make_unexpected(session.error());
+  client.connection_.start(std::move(*session));
+  if (auto good = client.shake_hands(timeout_ms); !good) return tl::make_unexpected(good.error());
+  return client;
 }
 
-Result<void> ServiceClient::wait_readable(int timeout_ms) const {
-  pollfd readable{socket_.get(), POLLIN, 0};
-  const int ready = poll(&readable, 1, timeout_ms);
+Result<void> ServiceClient::shake_hands(int timeout_ms) const {
+  const std::int64_t deadline_ns = monotonic_ns() + std::int64_t{timeout_ms} * 1'000'000;
+  for (;;) {
+    const auto progress = connection_.session()->handshake();
+    if (progress == TlsSession::Progress::kDone) return {};
+    if (progress == TlsSession::Progress::kFailed) return broken(ECONNRESET);
+    const bool reads = progress == TlsSession::Progress::kWantsRead;
+    const std::int64_t left_ms = (deadline_ns - monotonic_ns()) / 1'000'000;
+    auto ready =
+        wait_for(reads ? POLLIN : POLLOUT, static_cast<int>(std::max<std::int64_t>(left_ms, 0)));
+    if (!ready) return ready;
+  }
+}
+
+tl::unexpected<Error> ServiceClient::broken(int error) const {
+  const TlsSession* session = connection_.session();
+  const bool tls_says = session != nullptr && !session->failure().empty();
+  return fail(ErrorCode::kIo, shown(address_) + ": " +
+                                  (tls_says ? "TLS failed: " + session->failure()
+                                            : std::string(std::strerror(error))));
+}
+
+Result<void> ServiceClient::wait_for(short events, int timeout_ms) const {
+  pollfd watched{connection_.fd(), events, 0};
+  const int ready = poll(&watched, 1, timeout_ms);
   if (ready > 0 || (ready < 0 && errno == EINTR)) return {};
   return fail(ErrorCode::kTimeout, shown(address_) + ": nothing came in time");
 }
@@ -101,11 +130,12 @@ Result<std::string> ServiceClient::read_line(int timeout_ms) {
                                          ": sent more than 1 MiB without an end of "
                                          "line; it is no patternd");
     }
-    if (auto ready = wait_readable(timeout_ms); !ready) return tl::make_unexpected(ready.error());
+    if (auto ready = wait_for(POLLIN, timeout_ms); !ready)
+      return tl::make_unexpected(ready.error());
     std::array<char, 65536> buffer{};
-    const ssize_t got = recv(socket_.get(), buffer.data(), buffer.size(), 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(ErrorCode::kIo, shown(address_) + ": " + std::strerror(errno));
+    const ssize_t got = connection_.receive(buffer.data(), buffer.size());
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got < 0) return broken(errno);
     if (got == 0)
       return fail(ErrorCode::kEndOfStream, shown(address_) + ": the service closed the connection");
     input_.append(buffer.data(), static_cast<std::size_t>(got));
@@ -115,16 +145,20 @@ Result<std::string> ServiceClient::read_line(int timeout_ms) {
 Result<void> ServiceClient::send_line(const Json& object) { return send_text(line_of(object)); }
 
 Result<void> ServiceClient::send_text(const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t sent = send(socket_.get(), text.data() + done, text.size() - done, MSG_NOSIGNAL);
-    if (sent < 0 && errno != EINTR)
-      return fail(ErrorCode::kIo, shown(address_) + ": " + std::strerror(errno));
-    if (sent > 0) done += static_cast<std::size_t>(sent);
+  std::string_view rest = text;
+  while (!rest.empty() || connection_.flush() != 0) {
+    const ssize_t sent = rest.empty() ? -1 : connection_.send(rest);
+    if (sent >= 0) {
+      rest.remove_prefix(static_cast<std::size_t>(sent));
+      continue;
+    }
+    if (errno != EINTR && errno != EAGAIN) return broken(errno);
+    if (auto ready = wait_for(POLLOUT, -1); !ready) return ready;
   }
   return {};
 }
 
-void ServiceClient::close_output() { shutdown(socket_.get(), SHUT_WR); }
+void ServiceClient::close_output() { connection_.finish_output(); }
 
 Result<Json> ServiceClient::ask(const Json& command, int timeout_ms) {
   if (auto sent = send_line(command); !sent) return tl::make_unexpected(sent.error());

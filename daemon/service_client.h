@@ -1,10 +1,11 @@
 // The other end of the wire: a blocking connection to a running service, for patternctl.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "daemon/address.h"
-#include "daemon/file_descriptor.h"
+#include "daemon/connection.h"
 #include "daemon/messages.h"
 #include "pipeline/result.h"
 
@@ -12,8 +13,11 @@ namespace patternd {
 
 class ServiceClient {
  public:
-  // Connects within `timeout_ms`. Names of hosts are resolved. kIo where nobody answers.
-  [[nodiscard]] static Result<ServiceClient> connect(const Address& address, int timeout_ms = 5000);
+  // Connects within `timeout_ms`. Names of hosts are resolved. kIo where nobody answers. `tls`: the
+  // service speaks TLS (a client's context, with the authority behind its certificate).
+  [[nodiscard]] static Result<ServiceClient> connect(
+      const Address& address, int timeout_ms = 5000,
+      const std::shared_ptr<const TlsContext>& tls = nullptr);
 
   // The next line without its end; waits at most `timeout_ms` (negative: for ever). kTimeout;
   // kEndOfStream where the service closed; kParse past 1 MiB without an end of line.
@@ -28,11 +32,13 @@ class ServiceClient {
   [[nodiscard]] Result<Json> ask(const Json& command, int timeout_ms = 10'000);
 
  private:
-  ServiceClient(Address address, FileDescriptor socket);
-  [[nodiscard]] Result<void> wait_readable(int timeout_ms) const;
+  ServiceClient(Address address, Connection connection);
+  [[nodiscard]] Result<void> shake_hands(int timeout_ms) const;
+  [[nodiscard]] Result<void> wait_for(short events, int timeout_ms) const;
+  [[nodiscard]] tl::unexpected<Error> broken(int error) const;
 
   Address address_;
-  FileDescriptor socket_;
+  Connection connection_;
   std::string input_;
   std::size_t read_ = 0;  // bytes of input_ given out
 };

@@ -79,9 +79,10 @@ Result<void> Service::prepare_outputs(Prepared& prepared) const {
     if (std::find(running->listen.begin(), running->listen.end(), address) !=
         running->listen.end()) {
       prepared.kept_addresses.push_back(address);
+      if (auto good = keep_socket(address, *running, *prepared.configuration); !good) return good;
       continue;
     }
-    auto listener = Listener::open(address);
+    auto listener = Listener::open(address, prepared.configuration->unix_file);
     if (!listener) return tl::make_unexpected(listener.error());
     prepared.new_listeners.push_back(std::move(*listener));
   }
@@ -91,6 +92,16 @@ Result<void> Service::prepare_outputs(Prepared& prepared) const {
   if (!log) return tl::make_unexpected(log.error());
   prepared.latency_log = std::move(*log);
   return {};
+}
+
+// A socket's file that systemd made is systemd's; SocketMode= is for it.
+Result<void> Service::keep_socket(const Address& address, const Configuration& running,
+                                  const Configuration& next) const {
+  const bool same = running.unix_file.mode == next.unix_file.mode &&
+                    running.unix_file.group == next.unix_file.group;
+  const bool inherited = std::find(inherited_addresses_.begin(), inherited_addresses_.end(),
+                                   address) != inherited_addresses_.end();
+  return same || inherited ? Result<void>() : Listener::set_permissions(address, next.unix_file);
 }
 
 // The old camera is given up only for as long as it takes to see that the new one works: the two
@@ -135,6 +146,11 @@ void Service::restart_camera(const std::shared_ptr<Capture>& camera) {
 void Service::commit(Prepared prepared, std::optional<std::uint64_t> client) {
   const auto& next = *prepared.configuration;
   set_log_level(next.log_level);
+  const bool has_tcp =
+      std::any_of(next.listen.begin(), next.listen.end(),
+                  [](const Address& address) { return address.kind == Address::Kind::kTcp; });
+  // Where TCP is given up, those who are still connected keep the terms they came under.
+  if (has_tcp) publisher_->set_access(next.tcp_access);
   publisher_->change_listeners(std::move(prepared.new_listeners), prepared.kept_addresses);
   publisher_->set_latency_log(prepared.latency_log);
   std::shared_ptr<Capture> camera;

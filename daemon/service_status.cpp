@@ -35,6 +35,9 @@ Json publish_json(const PublisherCounters& counters, const std::vector<Address>&
           {"clients", counters.clients},
           {"accepted", counters.accepted},
           {"refused", counters.refused},
+          {"denied", counters.denied},
+          {"failed_handshakes", counters.failed_handshakes},
+          {"wrong_tokens", counters.wrong_tokens},
           {"results", counters.results},
           {"dropped_results", counters.dropped_results}};
 }

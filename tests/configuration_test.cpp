@@ -141,10 +141,27 @@ constexpr BadConfiguration kBad[] = {
      "127.0.0.1:5577 or [::1]:5577"},
     {"camera: {source: replay, path: f}\npublish: {tcp: {listen: \"0.0.0.0:5577\"}}\n",
      "p.yaml:2:25: publish.tcp.listen: is \"0.0.0.0:5577\", which other machines can reach; must "
-     "be a loopback address such as 127.0.0.1:5577; access from other machines needs allow, "
-     "token_file or tls, and those come with a later version of patternd"},
-    {"camera: {source: replay, path: f}\npublish: {tcp: {allow: [10.0.0.0/8]}}\n",
-     "p.yaml:2:24: publish.tcp.allow: comes with a later version of patternd; leave the key out"},
+     "have beside it allow with the networks that may connect, and token_file or tls.client_ca, "
+     "for the commands that change something; or be a loopback address such as 127.0.0.1:5577"},
+    {"camera: {source: replay, path: f}\npublish: {tcp: {listen: \"[::]:5577\", allow: "
+     "[10.0.0.0/8]}}\n",
+     "p.yaml:2:25: publish.tcp.listen: is \"[::]:5577\", which other machines can reach; must "
+     "have beside it token_file or tls.client_ca, for the commands that change something; or be a "
+     "loopback address such as 127.0.0.1:5577"},
+    {"camera: {source: replay, path: f}\npublish: {tcp: {allow: []}}\n",
+     "p.yaml:2:24: publish.tcp.allow: lists no network; must list those that may connect, or be "
+     "left out"},
+    {"camera: {source: replay, path: f}\npublish: {tcp: {allow: 10.0.0.0/8}}\n",
+     "p.yaml:2:24: publish.tcp.allow: must be a list; is \"10.0.0.0/8\""},
+    {"camera: {source: replay, path: f}\npublish: {tcp: {allow: [10.0.0.0/8, 10.0.0.1/8, "
+     "here]}}\n",
+     "p.yaml:2:37: publish.tcp.allow[1]: is \"10.0.0.1/8\", which has bits behind its prefix; must "
+     "be 10.0.0.0/8, or one address\n"
+     "p.yaml:2:49: publish.tcp.allow[2]: is \"here\"; must be a network such as 192.168.1.0/24 or "
+     "fd00::/8, or one address"},
+    {"camera: {source: replay, path: f}\npublish: {tcp: {tls: {client_ca: p.yaml}}}\n", "x"},
+    {"camera: {source: replay, path: f}\npublish: {tcp: {token_file: none}}\n", "x"},
+    {"camera: {source: replay, path: f}\npublish: {unix: {path: s, mode: 0888}}\n", "x"},
     {"camera: {source: replay, path: f}\npublish: {http: {}, mqtt: {}, tcp: {}}\n",
      "p.yaml:2:17: publish.http: comes with a later version of patternd; leave the key out\n"
      "p.yaml:2:27: publish.mqtt: comes with a later version of patternd; leave the key out"},

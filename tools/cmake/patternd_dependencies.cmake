@@ -12,6 +12,10 @@ endif()
 find_package(nlohmann_json REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(CLI11 REQUIRED)
+if(PATTERND_STATIC_DEPENDENCIES)
+  set(OPENSSL_USE_STATIC_LIBS ON)
+endif()
+find_package(OpenSSL 3.0 REQUIRED)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 
 # yaml-cpp before 0.8 exports its target without a namespace.

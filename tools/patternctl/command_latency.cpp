@@ -9,12 +9,12 @@
 namespace patternd::tools {
 
 void add_latency(CLI::App& program, Context& context) {
-  auto address = std::make_shared<std::string>(kDefaultService);
+  auto service = std::make_shared<ServiceOption>();
   CLI::App* command =
       program.add_subcommand("latency", "Shows how long each stage takes in a running service");
-  add_service_option(command, *address);
-  command->callback([address, &context] {
-    const auto latency = ask_service(*address, {{"command", "latency"}});
+  add_service_option(command, *service);
+  command->callback([service, &context] {
+    const auto latency = ask_service(*service, {{"command", "latency"}});
     if (!latency) return context.fail("latency", latency.error());
     std::fputs((context.json ? line_of(*latency) : latency_table(*latency)).c_str(), stdout);
   });

@@ -20,7 +20,7 @@ std::atomic<bool> g_stopping{false};
 struct RecordArguments {
   RecordOptions options;
   std::string configuration;
-  std::string service;
+  ServiceOption service;
   bool png = false;
   bool video = false;
 };
@@ -74,7 +74,7 @@ Result<Json> record_service(const RecordArguments& a) {
 }
 
 void record(const RecordArguments& a, Context& context) {
-  if (a.service.empty()) {
+  if (a.service.address.empty()) {
     const auto summary = record_camera(a);
     if (!summary) return context.fail("record", summary.error());
     return print_summary(*summary, a.options.folder, context.json);
@@ -105,8 +105,10 @@ void add_record(CLI::App& program, Context& context) {
   auto* from = command->add_option_group("Source", "Where frames come from; one of");
   from->add_option("--config", arguments->configuration,
                    "The camera of this configuration of the service");
-  from->add_option("SERVICE", arguments->service, "HOST:PORT of a running service");
+  arguments->service.address.clear();
+  from->add_option("SERVICE", arguments->service.address, "HOST:PORT of a running service");
   from->require_option(1);
+  add_service_credentials(command, arguments->service);
   command->add_option("-o,--output", arguments->options.folder, "A folder, new or empty")
       ->required();
   command->callback([arguments, &context] {

@@ -17,15 +17,13 @@ std::string in_words(const Json& reply) {
 }  // namespace
 
 void add_reload(CLI::App& program, Context& context) {
-  auto address = std::make_shared<std::string>(kDefaultService);
+  auto service = std::make_shared<ServiceOption>();
   CLI::App* command = program.add_subcommand(
       "reload", "Makes a running service read its configuration again, whole or not at all");
-  add_service_option(command, *address);
-  command->callback([address, &context] {
-    auto client = connect_to(*address);
-    if (!client) return context.fail("reload", client.error());
+  add_service_option(command, *service);
+  command->callback([service, &context] {
     // A camera that changes is opened first, and that may take its time.
-    const auto reply = client->ask({{"command", "reload"}}, 60'000);
+    const auto reply = ask_service(*service, {{"command", "reload"}}, 60'000);
     if (!reply) return context.fail("reload", reply.error());
     std::fputs((context.json ? line_of(*reply) : in_words(*reply)).c_str(), stdout);
   });

@@ -7,12 +7,12 @@
 namespace patternd::tools {
 
 void add_snapshot(CLI::App& program, Context& context) {
-  auto address = std::make_shared<std::string>(kDefaultService);
+  auto service = std::make_shared<ServiceOption>();
   CLI::App* command =
       program.add_subcommand("snapshot", "A frame of a running service (comes later)");
-  add_service_option(command, *address);
-  command->callback([address, &context] {
-    const auto reply = ask_service(*address, {{"command", "snapshot"}});
+  add_service_option(command, *service);
+  command->callback([service, &context] {
+    const auto reply = ask_service(*service, {{"command", "snapshot"}});
     if (!reply) context.fail("snapshot", reply.error());
   });
 }

@@ -29,11 +29,11 @@ std::string indented(const Json& object, const std::string& indent) {
 }  // namespace
 
 void add_status(CLI::App& program, Context& context) {
-  auto address = std::make_shared<std::string>(kDefaultService);
+  auto service = std::make_shared<ServiceOption>();
   CLI::App* command = program.add_subcommand("status", "Says what a running service is doing");
-  add_service_option(command, *address);
-  command->callback([address, &context] {
-    const auto status = ask_service(*address, {{"command", "status"}});
+  add_service_option(command, *service);
+  command->callback([service, &context] {
+    const auto status = ask_service(*service, {{"command", "status"}});
     if (!status) return context.fail("status", status.error());
     std::fputs((context.json ? line_of(*status) : indented(*status, "")).c_str(), stdout);
   });

@@ -10,7 +10,7 @@ namespace patternd::tools {
 namespace {
 
 struct WatchArguments {
-  std::string service = kDefaultService;
+  ServiceOption service;
   std::vector<std::string> patterns;
   int every = 1;
   std::int64_t count = 0;

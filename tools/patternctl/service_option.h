@@ -1,4 +1,4 @@
-// The argument of the commands that talk to a running service.
+// The argument and options of the commands that talk to a running service.
 #pragma once
 
 #include <string>
@@ -10,23 +10,25 @@ namespace patternd::tools {
 
 inline constexpr const char* kDefaultService = "127.0.0.1:5577";
 
-// Adds the optional [SERVICE] to `command`; `address` must last as long.
-inline void add_service_option(CLI::App* command, std::string& address) {
-  command->add_option("SERVICE", address, "HOST:PORT, or the path of a Unix socket")
-      ->capture_default_str();
-}
+// Where the service is and what it asks of those who connect.
+struct ServiceOption {
+  std::string address = kDefaultService;
+  std::string token_file;
+  std::string authority_file;  // empty: without TLS
+  std::string certificate_file;
+  std::string key_file;
+};
 
-[[nodiscard]] inline Result<ServiceClient> connect_to(const std::string& address) {
-  const auto parsed = parse_service_address(address);
-  if (!parsed) return tl::make_unexpected(parsed.error());
-  return ServiceClient::connect(*parsed);
-}
+// Adds the optional [SERVICE] to `command`, and what service_credentials adds; `service` must last
+// as long.
+void add_service_option(CLI::App* command, ServiceOption& service);
+// Adds --token-file, --tls-ca, --tls-cert and --tls-key.
+void add_service_credentials(CLI::App* command, ServiceOption& service);
 
-// Connects, sends the command, and gives the reply's data.
-[[nodiscard]] inline Result<Json> ask_service(const std::string& address, const Json& command) {
-  auto client = connect_to(address);
-  if (!client) return tl::make_unexpected(client.error());
-  return client->ask(command);
-}
+[[nodiscard]] Result<ServiceClient> connect_to(const ServiceOption& service);
+
+// Connects, sends the command with the token where there is one, and gives the reply's data.
+[[nodiscard]] Result<Json> ask_service(const ServiceOption& service, Json command,
+                                       int timeout_ms = 10'000);
 
 }  // namespace patternd::tools

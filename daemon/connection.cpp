@@ -1,0 +1,33 @@
+#include "daemon/connection.h"
+
+#include <sys/socket.h>
+#include <utility>
+
+namespace patternd {
+
+Connection::Connection(FileDescriptor socket) : socket_(std::move(socket)) {}
+
+ssize_t Connection::send(iovec* parts, std::size_t count) {
+  if (session_ != nullptr) return session_->write(parts, count);
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = count;
+  return sendmsg(fd(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+ssize_t Connection::send(std::string_view text) {
+  // Sending only reads, but its interface has no const.
+  iovec part{const_cast<char*>(text.data()), text.size()};
+  return send(&part, 1);
+}
+
+ssize_t Connection::receive(void* data, std::size_t size) {
+  return session_ != nullptr ? session_->read(data, size) : recv(fd(), data, size, MSG_DONTWAIT);
+}
+
+void Connection::finish_output() {
+  if (session_ != nullptr) session_->finish();
+  shutdown(fd(), SHUT_WR);
+}
+
+}  // namespace patternd

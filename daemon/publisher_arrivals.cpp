@@ -1,0 +1,269 @@
+// The publisher's door: who connects, who is turned away and why, TLS handshakes, and what those
+// inside may change.
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <utility>
+
+#include "daemon/publisher.h"
+
+namespace patternd {
+namespace {
+
+// What the kernel buffers for one client (it doubles the number): a bound on its memory too.
+constexpr int kSocketBufferBytes = 256 << 10;
+constexpr int kMostAcceptedAtOnce = 64;
+
+void tune(int socket_fd, bool is_tcp) {
+  const int on = 1;
+  setsockopt(socket_fd, SOL_SOCKET, SO_SNDBUF, &kSocketBufferBytes, sizeof kSocketBufferBytes);
+  if (!is_tcp) return;
+  setsockopt(socket_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // A machine that vanished without a word is noticed within about a minute and a half.
+  setsockopt(socket_fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  const int idle_s = 60;
+  const int interval_s = 10;
+  const int probes = 3;
+  setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+  setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+void tell(Connection& connection, const std::string& line) { (void)connection.send(line); }
+
+}  // namespace
+
+void Publisher::set_access(std::shared_ptr<const Access> access) {
+  post([this, next = std::move(access)] {
+    access_ = next;
+    handshakes_.clear();  // begun under other terms; whoever it was connects again
+    const std::int64_t now = monotonic_ns();
+    for (const auto& [id, client] : clients_) {
+      if (!client->peer() || client->closing()) continue;
+      const bool listed = access_->admits(*client->peer());
+      if (listed && (access_->tls == nullptr || client->has_tls())) continue;
+      ++denied_;
+      client->send_own(
+          error_line("", listed ? "publish.tcp.tls has been set; connect again with TLS"
+                                : shown(*client->peer()) + " is no longer in publish.tcp.allow"));
+      client->begin_close(now + kCloseNs);
+    }
+    flush_clients();
+  });
+}
+
+void Publisher::watch_listeners() {
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = kFirstListenerTag + i;
+    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listeners_[i].fd(), &event);
+  }
+  listening_ = true;
+}
+
+void Publisher::accept_clients(const Listener& listener) {
+  const bool is_tcp = listener.address().kind == Address::Kind::kTcp;
+  for (int i = 0; i < kMostAcceptedAtOnce; ++i) {
+    sockaddr_storage from{};
+    socklen_t size = sizeof from;
+    FileDescriptor socket(accept4(listener.fd(), reinterpret_cast<sockaddr*>(&from), &size,
+                                  SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.valid()) {
+      tune(socket.get(), is_tcp);
+      if (is_tcp)
+        meet(std::move(socket), ip_address_of(from).value_or(IpAddress()));
+      else
+        add_client(Connection(std::move(socket)), std::nullopt);
+      continue;
+    }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+      refuse_one(listener);
+    if (errno != EINTR && errno != ECONNABORTED) return;
+  }
+}
+
+void Publisher::take_spare() { spare_.reset(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+// No file descriptor is left: the spare one is given up for long enough to hang up on one client,
+// which would otherwise wait in silence, and wake us for ever.
+void Publisher::refuse_one(const Listener& listener) {
+  if (make_room_for_client()) return;  // the next round accepts
+  spare_.reset();
+  bool hung_up = false;
+  {
+    const FileDescriptor refused(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC));
+    hung_up = refused.valid();
+  }
+  if (hung_up) {
+    ++refused_;
+  } else {
+    listening_ = false;  // not even that: look again in the next round
+    for (const Listener& each : listeners_)
+      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, each.fd(), nullptr);
+  }
+  take_spare();
+  warn_refused("no file descriptor is left; raise LimitNOFILE, or connect fewer clients");
+}
+
+void Publisher::warn_refused(const char* why) {
+  if (!refused_limit_.allow(monotonic_ns())) return;
+  spdlog::warn("client=refused clients={} refused={} reason=\"{}\"", clients_.size(),
+               refused_.load(), why);
+}
+
+// Clients that closed their side may be listening still, or may be gone for good without our being
+// told; where room is short the one that did so first goes.
+bool Publisher::make_room_for_client() {
+  std::uint64_t oldest = 0;
+  for (const auto& [id, client] : clients_) {
+    if (client->input_closed() && (oldest == 0 || id < oldest)) oldest = id;
+  }
+  if (oldest == 0) return false;
+  remove_client(oldest);
+  return true;
+}
+
+// Somebody on TCP: allowed, and by TLS where that is set.
+void Publisher::meet(FileDescriptor socket, const IpAddress& peer) {
+  Connection connection(std::move(socket));
+  if (!access_->admits(peer)) {
+    const std::string why = shown(peer) + " is not in publish.tcp.allow";
+    if (access_->tls == nullptr)
+      tell(connection, error_line("", why + "; add its network there and reload"));
+    return deny(peer, "not in publish.tcp.allow; add its network there where it belongs to yours");
+  }
+  if (access_->tls == nullptr) return add_client(std::move(connection), peer);
+  if (!attempts_.allows(peer, monotonic_ns()))
+    return deny(peer, "too many failed TLS handshakes from there; one a second is heard");
+  begin_handshake(std::move(connection), peer);
+}
+
+void Publisher::deny(const IpAddress& peer, const std::string& why) {
+  ++denied_;
+  warn_denied(peer, why);
+}
+
+void Publisher::warn_denied(const IpAddress& peer, const std::string& why) {
+  if (!denied_limit_.allow(monotonic_ns())) return;
+  spdlog::warn("client=denied peer={} reason=\"{}\" held_back={}", shown(peer), why,
+               denied_limit_.take_held_back());
+}
+
+void Publisher::begin_handshake(Connection plain, const IpAddress& peer) {
+  // Room is made by the one that has taken longest; whoever it was, it has had its time to answer.
+  if (handshakes_.size() >= kMaxHandshakes)
+    end_handshake(handshakes_.begin()->first, "was too slow");
+  const int fd = plain.fd();
+  auto session = TlsSession::create(access_->tls, fd);
+  if (!session) return deny(peer, session.error().message);
+  const std::uint64_t id = next_client_++;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = id;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+    return deny(peer, "the kernel watches no more sockets; raise fs.epoll.max_user_watches");
+  plain.start(std::move(*session));
+  handshakes_.emplace(id,
+                      Handshake{std::move(plain), peer, monotonic_ns() + kHandshakeNs, EPOLLIN});
+}
+
+void Publisher::continue_handshake(std::uint64_t id) {
+  const auto found = handshakes_.find(id);
+  if (found == handshakes_.end()) return;
+  Handshake& handshake = found->second;
+  const TlsSession::Progress progress = handshake.connection.session()->handshake();
+  if (progress == TlsSession::Progress::kFailed)
+    return end_handshake(id, handshake.connection.session()->failure());
+  if (progress == TlsSession::Progress::kDone) {
+    Handshake done = std::move(handshake);
+    handshakes_.erase(found);
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, done.connection.fd(), nullptr);
+    return add_client(std::move(done.connection), done.peer);
+  }
+  const std::uint32_t wanted = progress == TlsSession::Progress::kWantsWrite ? EPOLLOUT : EPOLLIN;
+  if (wanted == handshake.watched_events) return;
+  epoll_event event{};
+  event.events = handshake.watched_events = wanted;
+  event.data.u64 = id;
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, handshake.connection.fd(), &event);
+}
+
+void Publisher::end_handshake(std::uint64_t id, const std::string& why) {
+  const auto found = handshakes_.find(id);
+  const IpAddress peer = found->second.peer;
+  // Somebody who looked whether the port is open, and said nothing, has failed at nothing.
+  const bool heard = found->second.connection.session()->heard();
+  const bool overdue = found->second.deadline_ns <= monotonic_ns();
+  handshakes_.erase(found);
+  ++failed_handshakes_;
+  if (!heard && !overdue) return;
+  attempts_.failed(peer, monotonic_ns());
+  warn_denied(peer, "TLS handshake: " + why);
+}
+
+void Publisher::end_overdue_handshakes() {
+  // All have the same patience: the oldest is the first to run out of it.
+  while (!handshakes_.empty() && handshakes_.begin()->second.deadline_ns <= monotonic_ns())
+    end_handshake(handshakes_.begin()->first, "was not finished within 5 s");
+}
+
+// Answers for itself where it says no.
+bool Publisher::may_change(Client& client, const ClientCommand& command) {
+  if (!client.peer() || !access_->token) return true;
+  const IpAddress peer = *client.peer();
+  const std::int64_t now = monotonic_ns();
+  if (!command.token.empty() && attempts_.allows(peer, now)) {
+    if (access_->token->matches(command.token)) return true;
+    attempts_.failed(peer, now);
+    client.send_own(error_line(command.name,
+                               "the token is wrong; it must be what publish.tcp.token_file holds"));
+  } else {
+    client.send_own(error_line(
+        command.name,
+        command.token.empty()
+            ? "changes something and needs a \"token\" beside the command; patternctl has "
+              "--token-file"
+            : "too many failed attempts from this address; wait a few seconds"));
+  }
+  ++wrong_tokens_;
+  warn_denied(peer, command.name + " without the right token");
+  return false;
+}
+
+void Publisher::add_client(Connection connection, const std::optional<IpAddress>& peer) {
+  const bool room = clients_.size() < most_clients_ || make_room_for_client();
+  if (!room) {
+    ++refused_;
+    warn_refused(most_clients_ < kMaxClients
+                     ? "the limit on open files leaves room for no more; raise LimitNOFILE"
+                     : "too many clients; close some");
+    return tell(connection, error_line("", "patternd serves " + std::to_string(most_clients_) +
+                                               " clients at most; close some and connect again"));
+  }
+  const std::uint64_t id = next_client_++;
+  auto client = std::make_unique<Client>(id, std::move(connection), peer, ring_.next());
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = id;
+  client->watched_events = EPOLLIN;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, client->fd(), &event) != 0) {
+    ++refused_;
+    warn_refused("the kernel watches no more sockets; raise fs.epoll.max_user_watches");
+    return;
+  }
+  client->send_own(greeting_);
+  client->send_own(camera_lost_);  // what those who came earlier know
+  Client& added = *client;
+  clients_.emplace(id, std::move(client));
+  ++accepted_;
+  client_count_ = clients_.size();
+  if (!advance(added)) remove_client(id);
+}
+
+}  // namespace patternd

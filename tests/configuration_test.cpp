@@ -253,7 +253,8 @@ TEST_F(ConfigurationFile, ReadsFiducialsBesideACalibrationWithMillimetres) {
 TEST_F(ConfigurationFile, GivesEveryKeyTheDefaultOfTheTable) {
   write_pattern("p.png");
   const auto loaded = load_configuration(
-      write(std::string(kCamera) + "patterns: [{name: a, pattern: p.png}]\nblobs: {}\n"));
+      write(std::string(kCamera) + "patterns: [{name: a, pattern: p.png}]\nblobs: {}\npublish: "
+                                   "{tcp: {}, unix: {path: p.sock}}\n"));
   ASSERT_TRUE(loaded) << loaded.error().message;
   const std::string effective = to_yaml(*loaded);
   for (const ConfigurationKey& key : configuration_keys()) {
@@ -280,7 +281,8 @@ TEST_F(ConfigurationFile, ReadsBackItsEffectiveForm) {
       "camera: {source: replay, path: f, loop: true, realtime: false}\npatterns:\n  - {name: a, "
       "pattern: p.png, angle: [[-200, -170], [10, 20.5]], scale: [0.9, 1.1], polarity: any, "
       "levels: 3, angle_step: 2.5, roi: [0, 0, 100.5, 50], symmetry: 4}\nblobs: {threshold: "
-      "{adaptive: [15, -3.5]}, below: true}\npublish: {unix: {path: s.sock}, tcp: {listen: "
+      "{adaptive: [15, -3.5]}, below: true}\npublish: {unix: {path: s.sock, mode: 0600, group: "
+      "staff}, tcp: {allow: [\"::1\", 10.0.0.0/8], listen: "
       "'[::1]:1'}}\nlatency: {log: l.csv}\nlog: {level: debug}\n",
       "camera: {source: replay, path: f}\nblobs: {similarity: 4, connectivity: 4}\n",
       "camera: {source: replay, path: f}\nblobs: {threshold: otsu, reference: alternate, max_area: "

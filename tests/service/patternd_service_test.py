@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -61,7 +62,7 @@ class Patternd:
         return "".join(line for line in self.log if line is not None)
 
     def port(self):
-        return int(self.wait_for(r"listen=127\.0\.0\.1:(\d+)").group(1))
+        return int(self.wait_for(r"listen=[0-9.]+:(\d+)").group(1))
 
     def end(self, signal_number=None):
         if signal_number is not None:
@@ -231,6 +232,102 @@ class Service(unittest.TestCase):
                     continue  # there is a GPU
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn(message, done.stderr)
+
+    def write_secret(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        path.chmod(0o600)
+        return path
+
+    def test_other_machines_need_a_list_and_a_token_to_change_something(self):
+        token = self.write_secret("token", "0123456789abcdef0123456789abcdef\n")
+        wrong = self.write_secret("wrong", "fedcba9876543210fedcba9876543210\n")
+        publish = '{tcp: {listen: "0.0.0.0:0", allow: [%s], token_file: token}}'
+        config = self.write(publish=publish % "127.0.0.0/8")
+        service = self.start("--config", config)
+        address = f"127.0.0.1:{service.port()}"
+        client = self.connect(service.port())
+        self.assertEqual(client.next()["type"], "hello")
+        self.assertIn('needs a "token"', ctl("reload", address).stderr)
+        self.assertIn("the token is wrong", ctl("reload", address, "--token-file", wrong).stderr)
+        self.assertIn("accepted", ctl("reload", address, "--token-file", token).stdout)
+        publish_status = json.loads(ctl("--json", "status", address).stdout)["publish"]
+        self.assertEqual(publish_status["wrong_tokens"], 2)
+        service.wait_for(r"client=denied peer=127\.0\.0\.1 reason=\"reload without the right token\"")
+        # A list that loses this machine closes its clients; what is wrong changes nothing.
+        self.write(publish=publish % "10.1.2.3/8")
+        self.assertIn("must be 10.0.0.0/8", ctl("reload", address, "--token-file", token).stderr)
+        self.write(publish=publish % "10.0.0.0/8")
+        service.process.send_signal(signal.SIGHUP)
+        self.assertIn("no longer in publish.tcp.allow", client.next("reply")["error"])
+        self.assertIsNone(client.next())
+        denied = self.connect(service.port())
+        self.assertIn("127.0.0.1 is not in publish.tcp.allow", denied.next()["error"])
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+
+    def test_does_not_start_for_other_machines_without_list_token_or_certificates(self):
+        token = self.write_secret("token", "0123456789abcdef0123456789abcdef\n")
+        reachable = 'which other machines can reach'
+        cases = [
+            ("", [reachable, "allow with the networks", "token_file or tls.client_ca"]),
+            (", allow: [10.0.0.0/8]", [reachable, "must have beside it token_file or tls.client_ca"]),
+            (", token_file: token", [reachable, "must have beside it allow with the networks that may connect;"]),
+            (", allow: [10.0.0.0/8], token_file: none", ["none cannot be read"]),
+            (", allow: [10.0.0.0/8], tls: {client_ca: token}", ["tls.cert: missing", "tls.key: missing", "holds no certificate"]),
+        ]
+        for more, messages in cases:
+            with self.subTest(more):
+                config = self.write(publish='{tcp: {listen: "0.0.0.0:0"%s}}' % more)
+                done = subprocess.run([BIN / "patternd", "--config", config], capture_output=True, text=True, timeout=PATIENCE)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                for message in messages:
+                    self.assertIn(message, done.stderr)
+        token.chmod(0o644)
+        config = self.write(publish='{tcp: {listen: "0.0.0.0:0", allow: [10.0.0.0/8], token_file: token}}')
+        done = subprocess.run([BIN / "patternd", "--config", config, "--check"], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("is open to every user of this machine; take that away with chmod o=", done.stderr)
+
+    def openssl(self, *words):
+        subprocess.run(["openssl", *map(str, words)], cwd=self.folder, check=True, capture_output=True)
+
+    def test_speaks_tls_with_those_whom_its_authority_signed(self):
+        if shutil.which("openssl") is None:
+            self.skipTest("openssl is not installed")
+        new_key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        self.openssl("req", "-x509", *new_key, "-keyout", "ca.key", "-out", "ca.pem", "-days", 1, "-subj", "/CN=plant")
+        for name in ("server", "client"):
+            self.openssl("req", "-x509", *new_key, "-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", 1, "-subj",
+                         f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=CA:FALSE", "-CA",
+                         "ca.pem", "-CAkey", "ca.key")
+        config = self.write(publish='{tcp: {listen: "0.0.0.0:0", allow: [127.0.0.1], '
+                                    'tls: {cert: server.pem, key: server.key, client_ca: ca.pem}}}')
+        service = self.start("--config", config)
+        address = f"127.0.0.1:{service.port()}"
+        known = ["--tls-ca", self.folder / "ca.pem", "--tls-cert", self.folder / "client.pem", "--tls-key", self.folder / "client.key"]
+        self.assertIn("accepted", ctl("reload", address, *known).stdout)
+        watched = ctl("--json", "watch", address, "--count", 5, *known)
+        self.assertEqual(watched.stdout.count('"type":"result"'), 5, watched.stderr)
+        refused = ctl("status", address, *known[:2])
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("wants a certificate of ours", refused.stderr)
+        service.wait_for(r"client=denied peer=127\.0\.0\.1 reason=\"TLS handshake: it showed no certificate")
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+
+    def test_gives_its_unix_socket_the_mode_and_group_that_are_set(self):
+        group = os.getgid()
+        publish = '{unix: {path: p.sock, mode: "%s", group: %d}}'
+        config = self.write(publish=publish % ("0600", group))
+        service = self.start("--config", config)
+        service.wait_for("listen=.*p.sock")
+        path = self.folder / "p.sock"
+        self.assertEqual((path.stat().st_mode & 0o777, path.stat().st_gid), (0o600, group))
+        self.write(publish=publish % ("0666", group))
+        self.assertIn("accepted", ctl("reload", path).stdout)
+        self.assertEqual(path.stat().st_mode & 0o777, 0o666)
+        self.write(publish='{unix: {path: p.sock, group: no-such-group}}')
+        self.assertIn('this machine has no group "no-such-group"', ctl("reload", path).stderr)
+        self.assertEqual(service.end(signal.SIGTERM), 0)
 
     def test_sends_to_a_client_whose_input_is_closed(self):
         service = self.start("--config", self.write())

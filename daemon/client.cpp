@@ -195,13 +195,22 @@ bool Client::next_line(std::string_view& line) {
   return true;
 }
 
+bool Client::has_line() const {
+  const std::string_view rest = std::string_view(input_).substr(input_read_);
+  const std::size_t end = rest.find('\n');
+  if (end != std::string_view::npos) return end <= kMaxCommandBytes;
+  return input_closed_ && !rest.empty() && rest.size() <= kMaxCommandBytes;
+}
+
+bool Client::may_ask() const { return !closing_ && has_room() && has_line(); }
+
 bool Client::oversized() const {
   const std::string_view rest = std::string_view(input_).substr(input_read_);
   return std::min(rest.find('\n'), rest.size()) > kMaxCommandBytes;
 }
 
 bool Client::wants_input() const {
-  return !input_closed_ && (closing_ || own_.size() < kMaxOwnBytes);
+  return !input_closed_ && (closing_ || (has_room() && !has_line()));
 }
 
 void Client::begin_close(std::int64_t deadline_ns) {
@@ -215,10 +224,7 @@ void Client::begin_close(std::int64_t deadline_ns) {
 void Client::finish_output() {
   output_finished_ = true;
   connection_.finish_output();
-  std::array<char, kReadBytes> ignored{};
-  for (int i = 0; i < 64; ++i) {
-    if (recv(fd(), ignored.data(), ignored.size(), MSG_DONTWAIT) <= 0) break;
-  }
+  (void)connection_.discard_input();
 }
 
 }  // namespace patternd

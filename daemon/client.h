@@ -29,7 +29,7 @@ class Client {
   [[nodiscard]] bool has_tls() const { return connection_.session() != nullptr; }
 
   // Lines of its own that wait, at most; a client that asks more than it reads is not read from
-  // until some have gone.
+  // until some have gone. Nor is one whose lines have not all been answered.
   static constexpr std::size_t kMaxOwnBytes = std::size_t{256} << 10;
   void send_own(std::string_view line) { own_.append(line); }
   void subscribe(const Subscription& subscription);
@@ -57,6 +57,8 @@ class Client {
   // The next complete line without its end, false where there is none. The view lasts until the
   // next call of receive() or next_line(). At the end of input the rest counts as a line.
   [[nodiscard]] bool next_line(std::string_view& line);
+  // next_line() would give one, and there is room for the answer.
+  [[nodiscard]] bool may_ask() const;
   // More than a command may have arrived without an end of line.
   [[nodiscard]] bool oversized() const;
   [[nodiscard]] bool wants_input() const;
@@ -75,8 +77,11 @@ class Client {
   [[nodiscard]] std::uint64_t dropped_total() const { return dropped_total_; }
   // What the publisher's epoll watches for.
   std::uint32_t watched_events = 0;
+  bool asking = false;  // the publisher knows that may_ask()
 
  private:
+  [[nodiscard]] bool has_line() const;
+  [[nodiscard]] bool has_room() const { return own_.size() < kMaxOwnBytes; }
   [[nodiscard]] bool wants_next();
   void hold_filtered(std::uint64_t number, const ResultRing& ring);
   [[nodiscard]] bool prepare(const ResultRing& ring);

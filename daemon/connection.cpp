@@ -1,5 +1,7 @@
 #include "daemon/connection.h"
 
+#include <array>
+#include <cerrno>
 #include <sys/socket.h>
 #include <utility>
 
@@ -23,6 +25,16 @@ ssize_t Connection::send(std::string_view text) {
 
 ssize_t Connection::receive(void* data, std::size_t size) {
   return session_ != nullptr ? session_->read(data, size) : recv(fd(), data, size, MSG_DONTWAIT);
+}
+
+bool Connection::discard_input() const {
+  std::array<char, 16384> ignored{};
+  for (int i = 0; i < 64; ++i) {
+    const ssize_t got = recv(fd(), ignored.data(), ignored.size(), MSG_DONTWAIT);
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    if (got == 0) return false;
+  }
+  return true;
 }
 
 void Connection::finish_output() {

@@ -29,6 +29,8 @@ class Connection {
   [[nodiscard]] ssize_t receive(void* data, std::size_t size);
   // Sends what was taken and is not in the socket yet; -1 and errno where that is full or gone.
   [[nodiscard]] int flush() { return session_ != nullptr ? session_->flush() : 0; }
+  // Throws away what has come; false where the other side has ended.
+  [[nodiscard]] bool discard_input() const;
   // Tells the other side that nothing more comes.
   void finish_output();
 

@@ -15,6 +15,8 @@ constexpr std::uint64_t kBellTag = 0;
 constexpr std::uint64_t kFirstClient = 1000;
 constexpr int kRoundMs = 500;
 constexpr std::int64_t kMs = 1'000'000;
+// Lines of one client that are answered between two looks for results.
+constexpr int kMostLines = 8;
 // Of TLS handshakes that go on at once: each may cost the processor a millisecond or more.
 constexpr std::size_t kMostHandshakeSteps = 2;
 
@@ -193,8 +195,8 @@ bool Publisher::everything_sent() const {
 
 void Publisher::round(int timeout_ms) {
   std::array<epoll_event, 64> events{};
-  const int count =
-      epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
+  const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                               asking_.empty() ? timeout_ms : 0);
   last_round_ns_ = monotonic_ns();
   std::array<std::uint64_t, kMostHandshakeSteps> handshakes{};
   std::size_t handshake_count = 0;
@@ -218,6 +220,7 @@ void Publisher::round(int timeout_ms) {
   }
   // After the results: they never wait for more than these.
   for (std::size_t i = 0; i < handshake_count; ++i) continue_handshake(handshakes[i]);
+  read_on();
   if (!listening_) watch_listeners();
   end_overdue_handshakes();
   close_overdue_clients();
@@ -308,7 +311,7 @@ void Publisher::serve(Client& client, std::uint32_t events) {
 
 void Publisher::read_commands(Client& client) {
   std::string_view line;
-  while (!client.closing() && client.next_line(line)) {
+  for (int i = 0; i < kMostLines && client.may_ask() && client.next_line(line); ++i) {
     if (!line.empty()) answer(client, line);
   }
   if (client.oversized() && !client.closing()) {
@@ -317,6 +320,20 @@ void Publisher::read_commands(Client& client) {
                                "connection closes now"));
     client.begin_close(monotonic_ns() + kCloseNs);
   }
+}
+
+// Whoever sends many lines at once has them answered over several rounds.
+void Publisher::read_on() {
+  heard_.swap(asking_);
+  asking_.clear();
+  for (const std::uint64_t id : heard_) {
+    const auto found = clients_.find(id);
+    if (found == clients_.end()) continue;
+    found->second->asking = false;
+    read_commands(*found->second);
+    if (!advance(*found->second)) remove_client(id);
+  }
+  heard_.clear();
 }
 
 void Publisher::answer(Client& client, std::string_view line) {
@@ -357,6 +374,10 @@ bool Publisher::advance(Client& client) {
   if (flow == Client::Flow::kIdle && client.closing() && !client.output_finished())
     client.finish_output();
   watch(client, flow == Client::Flow::kBlocked);
+  if (!client.asking && client.may_ask()) {
+    client.asking = true;
+    asking_.push_back(client.id());
+  }
   return true;
 }
 

@@ -117,6 +117,7 @@ class Publisher {
     IpAddress peer;
     std::int64_t deadline_ns = 0;
     std::uint32_t watched_events = 0;
+    bool failed = false;  // and told so; what it still sends is thrown away
   };
   static constexpr std::uint64_t kFirstListenerTag = 1;
   // How long a client that is being turned away may take to read why.
@@ -137,7 +138,7 @@ class Publisher {
   void add_client(Connection connection, const std::optional<IpAddress>& peer);
   void begin_handshake(Connection plain, const IpAddress& peer);
   void continue_handshake(std::uint64_t id);
-  void end_handshake(std::uint64_t id, const std::string& why);
+  void note_failure(const Handshake& handshake, const std::string& why);
   void end_overdue_handshakes();
   void deny(const IpAddress& peer, const std::string& why);
   void warn_denied(const IpAddress& peer, const std::string& why);
@@ -147,6 +148,7 @@ class Publisher {
   [[nodiscard]] bool make_room_for_client();
   void serve(Client& client, std::uint32_t events);
   void read_commands(Client& client);
+  void read_on();
   void answer(Client& client, std::string_view line);
   void execute(Client& client, const ClientCommand& command);
   // Sends what can be sent and watches for what is missing; false when the client has gone.
@@ -188,6 +190,8 @@ class Publisher {
   RateLimit refused_limit_;
   RateLimit denied_limit_;
   std::vector<std::uint64_t> gone_;
+  std::vector<std::uint64_t> asking_;  // clients whose lines have not all been answered
+  std::vector<std::uint64_t> heard_;   // those of the round before
 
   std::atomic<std::uint64_t> client_count_{0};
   std::atomic<std::uint64_t> accepted_{0};

@@ -157,8 +157,11 @@ void Publisher::warn_denied(const IpAddress& peer, const std::string& why) {
 
 void Publisher::begin_handshake(Connection plain, const IpAddress& peer) {
   // Room is made by the one that has taken longest; whoever it was, it has had its time to answer.
-  if (handshakes_.size() >= kMaxHandshakes)
-    end_handshake(handshakes_.begin()->first, "was too slow");
+  if (handshakes_.size() >= kMaxHandshakes) {
+    const auto oldest = handshakes_.begin();
+    if (!oldest->second.failed) note_failure(oldest->second, "was too slow");
+    handshakes_.erase(oldest);
+  }
   const int fd = plain.fd();
   auto session = TlsSession::create(access_->tls, fd);
   if (!session) return deny(peer, session.error().message);
@@ -169,24 +172,35 @@ void Publisher::begin_handshake(Connection plain, const IpAddress& peer) {
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
     return deny(peer, "the kernel watches no more sockets; raise fs.epoll.max_user_watches");
   plain.start(std::move(*session));
-  handshakes_.emplace(id,
-                      Handshake{std::move(plain), peer, monotonic_ns() + kHandshakeNs, EPOLLIN});
+  handshakes_.emplace(
+      id, Handshake{std::move(plain), peer, monotonic_ns() + kHandshakeNs, EPOLLIN, false});
 }
 
 void Publisher::continue_handshake(std::uint64_t id) {
   const auto found = handshakes_.find(id);
   if (found == handshakes_.end()) return;
   Handshake& handshake = found->second;
+  if (handshake.failed) {
+    if (!handshake.connection.discard_input()) handshakes_.erase(found);
+    return;
+  }
   const TlsSession::Progress progress = handshake.connection.session()->handshake();
-  if (progress == TlsSession::Progress::kFailed)
-    return end_handshake(id, handshake.connection.session()->failure());
+  std::uint32_t wanted = EPOLLIN;
   if (progress == TlsSession::Progress::kDone) {
     Handshake done = std::move(handshake);
     handshakes_.erase(found);
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, done.connection.fd(), nullptr);
     return add_client(std::move(done.connection), done.peer);
   }
-  const std::uint32_t wanted = progress == TlsSession::Progress::kWantsWrite ? EPOLLOUT : EPOLLIN;
+  if (progress == TlsSession::Progress::kFailed) {
+    note_failure(handshake, handshake.connection.session()->failure());
+    // Closing at once, with input unread, would take back the alert that says why.
+    handshake.failed = true;
+    handshake.deadline_ns = monotonic_ns() + kCloseNs;
+    handshake.connection.finish_output();
+  } else if (progress == TlsSession::Progress::kWantsWrite) {
+    wanted = EPOLLOUT;
+  }
   if (wanted == handshake.watched_events) return;
   epoll_event event{};
   event.events = handshake.watched_events = wanted;
@@ -194,23 +208,23 @@ void Publisher::continue_handshake(std::uint64_t id) {
   epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, handshake.connection.fd(), &event);
 }
 
-void Publisher::end_handshake(std::uint64_t id, const std::string& why) {
-  const auto found = handshakes_.find(id);
-  const IpAddress peer = found->second.peer;
-  // Somebody who looked whether the port is open, and said nothing, has failed at nothing.
-  const bool heard = found->second.connection.session()->heard();
-  const bool overdue = found->second.deadline_ns <= monotonic_ns();
-  handshakes_.erase(found);
+void Publisher::note_failure(const Handshake& handshake, const std::string& why) {
   ++failed_handshakes_;
-  if (!heard && !overdue) return;
-  attempts_.failed(peer, monotonic_ns());
-  warn_denied(peer, "TLS handshake: " + why);
+  // Somebody who looked whether the port is open, and said nothing, has failed at nothing.
+  const std::int64_t now = monotonic_ns();
+  if (!handshake.connection.session()->heard() && now < handshake.deadline_ns) return;
+  attempts_.failed(handshake.peer, now);
+  warn_denied(handshake.peer, "TLS handshake: " + why);
 }
 
 void Publisher::end_overdue_handshakes() {
-  // All have the same patience: the oldest is the first to run out of it.
-  while (!handshakes_.empty() && handshakes_.begin()->second.deadline_ns <= monotonic_ns())
-    end_handshake(handshakes_.begin()->first, "was not finished within 5 s");
+  const std::int64_t now = monotonic_ns();
+  for (auto each = handshakes_.begin(); each != handshakes_.end();) {
+    const Handshake& handshake = each->second;
+    const bool overdue = handshake.deadline_ns <= now;
+    if (overdue && !handshake.failed) note_failure(handshake, "was not finished within 5 s");
+    each = overdue ? handshakes_.erase(each) : std::next(each);
+  }
 }
 
 // Answers for itself where it says no.

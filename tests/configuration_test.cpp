@@ -152,16 +152,22 @@ constexpr BadConfiguration kBad[] = {
      "p.yaml:2:24: publish.tcp.allow: lists no network; must list those that may connect, or be "
      "left out"},
     {"camera: {source: replay, path: f}\npublish: {tcp: {allow: 10.0.0.0/8}}\n",
-     "p.yaml:2:24: publish.tcp.allow: must be a list; is \"10.0.0.0/8\""},
+     "p.yaml:2:24: publish.tcp.allow: is a single value; must be a list"},
     {"camera: {source: replay, path: f}\npublish: {tcp: {allow: [10.0.0.0/8, 10.0.0.1/8, "
      "here]}}\n",
      "p.yaml:2:37: publish.tcp.allow[1]: is \"10.0.0.1/8\", which has bits behind its prefix; must "
      "be 10.0.0.0/8, or one address\n"
      "p.yaml:2:49: publish.tcp.allow[2]: is \"here\"; must be a network such as 192.168.1.0/24 or "
      "fd00::/8, or one address"},
-    {"camera: {source: replay, path: f}\npublish: {tcp: {tls: {client_ca: p.yaml}}}\n", "x"},
-    {"camera: {source: replay, path: f}\npublish: {tcp: {token_file: none}}\n", "x"},
-    {"camera: {source: replay, path: f}\npublish: {unix: {path: s, mode: 0888}}\n", "x"},
+    {"camera: {source: replay, path: f}\npublish: {tcp: {tls: {client_ca: p.yaml}}}\n",
+     "p.yaml:2:22: publish.tcp.tls.cert: missing; must be the service's certificate, a PEM file\n"
+     "p.yaml:2:22: publish.tcp.tls.key: missing; must be the certificate's private key, a PEM "
+     "file\n"
+     "p.yaml:2:34: publish.tcp.tls.client_ca: p.yaml holds no certificate in PEM form"},
+    {"camera: {source: replay, path: f}\npublish: {tcp: {token_file: none}}\n",
+     "p.yaml:2:29: publish.tcp.token_file: none cannot be read (No such file or directory)"},
+    {"camera: {source: replay, path: f}\npublish: {unix: {path: s, mode: 0888}}\n",
+     "p.yaml:2:33: publish.unix.mode: is \"0888\"; must be three octal digits such as \"0660\""},
     {"camera: {source: replay, path: f}\npublish: {http: {}, mqtt: {}, tcp: {}}\n",
      "p.yaml:2:17: publish.http: comes with a later version of patternd; leave the key out\n"
      "p.yaml:2:27: publish.mqtt: comes with a later version of patternd; leave the key out"},

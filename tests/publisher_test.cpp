@@ -109,6 +109,30 @@ TEST_F(PublisherTest, AnswersBadLinesAndLivesOn) {
   EXPECT_EQ(next(client)["seq"], 1);
 }
 
+// More lines than are answered in a round.
+TEST_F(PublisherTest, AnswersEachOfThousandsOfLinesSentAtOnceInTheirOrder) {
+  start();
+  ServiceClient client = connect_and_greet();
+  std::thread writer([&client] {
+    for (int i = 0; i < 6000; ++i)
+      EXPECT_TRUE(client.send_text("{\"command\":\"n" + std::to_string(i) + "\"}\n"));
+    client.close_output();
+  });
+  publish(1);
+  int results = 0;
+  for (int i = 0; i < 6000;) {
+    const Json line = next(client);
+    if (line["type"] == "result") {
+      ++results;
+      continue;
+    }
+    ASSERT_EQ(line["command"], "n" + std::to_string(i));
+    ++i;
+  }
+  writer.join();
+  while (results == 0) results += next(client)["type"] == "result" ? 1 : 0;
+}
+
 TEST_F(PublisherTest, ClosesAfterALineOfMoreThan64KiBAndSaysWhy) {
   start();
   ServiceClient client = connect_and_greet();

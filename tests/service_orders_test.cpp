@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 #include "daemon/service.h"
@@ -45,6 +46,9 @@ class ServiceOrders : public ::testing::TestWithParam<bool> {
   void SetUp() override {
     for (const char* recording : {"one", "two"}) {
       ASSERT_EQ(mkdir(folder_.file(recording).c_str(), 0700), 0);
+      std::ofstream(folder_.file(std::string(recording) + ".yaml"))
+          << "camera: {source: replay, loop: true, realtime: false, path: " << recording
+          << "}\npublish: {tcp: {listen: \"127.0.0.1:0\"}}\nblobs: {}\n";
       for (int i = 0; i < 3; ++i) {
         auto picture = Image::create(32, 16, PixelFormat::kGray8);
         ASSERT_TRUE(picture);
@@ -57,12 +61,11 @@ class ServiceOrders : public ::testing::TestWithParam<bool> {
   }
   [[nodiscard]] bool is_recording() const { return GetParam(); }
 
+  // p.yaml is a link, exchanged hundreds of times: that writes nothing to the disk.
   void configure(const std::string& recording) {
-    const std::string temporary = folder_.file("new.yaml");
-    std::ofstream(temporary) << "camera: {source: replay, loop: true, realtime: false, path: "
-                             << recording
-                             << "}\npublish: {tcp: {listen: \"127.0.0.1:0\"}}\nblobs: {}\n";
-    ASSERT_EQ(std::rename(temporary.c_str(), folder_.file("p.yaml").c_str()), 0);
+    const std::string link = folder_.file("link");
+    ASSERT_EQ(symlink((recording + ".yaml").c_str(), link.c_str()), 0);
+    ASSERT_EQ(std::rename(link.c_str(), folder_.file("p.yaml").c_str()), 0);
   }
 
   void create() {

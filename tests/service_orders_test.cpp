@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <sys/stat.h>
@@ -187,7 +188,8 @@ class ServiceOrders : public ::testing::TestWithParam<bool> {
   }
 
   void run_all_that_begin_with(std::vector<Act> order) {
-    for (const bool patient : {false, true}) run(order, patient);
+    run(order, false);
+    if (order.size() == std::size(kActs)) run(order, true);
     for (const Act act : kActs) {
       if (HasFatalFailure() || !may_follow(order, act)) continue;
       order.push_back(act);
@@ -207,8 +209,8 @@ class ServiceOrders : public ::testing::TestWithParam<bool> {
 TEST_P(ServiceOrders, EndWellWhateverHappensBefore) {
   run_all_that_begin_with({});
   // Every choice of the five acts in every order, disconnecting only after connecting: 1 + 4 + 13 +
-  // 33 + 60 + 60, each at once and patiently.
-  EXPECT_EQ(orders_, 2 * 171);
+  // 33 + 60 + 60, each at once; the 60 of all five patiently too.
+  EXPECT_EQ(orders_, 171 + 60);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sources, ServiceOrders, ::testing::Bool(),

@@ -112,7 +112,7 @@ Result<void> Service::change_camera(Prepared& prepared) {
   capture()->stop();
   const auto format = (*made)->open();
   Result<void> good = format ? prepare_generation(prepared, *format)
-                                   : Result<void>(tl::make_unexpected(format.error()));
+                             : Result<void>(tl::make_unexpected(format.error()));
   if (good) {
     {
       const std::lock_guard<std::mutex> lock(state_mutex_);

@@ -10,6 +10,7 @@ namespace patternd::cuda {
 namespace {
 
 static_assert(kRegressors == kMostRegressors);
+static_assert(kFirstRamp == patternd::kFirstRamp && kNuisances == patternd::kNuisances);
 static_assert(kMostLosers == static_cast<int>(patternd::kMostLosers));
 
 // Pixels of a pattern that a thread works on, about, and the most threads for a pose.
@@ -53,6 +54,7 @@ RefinePattern put_refine(Arena& arena, const patternd::RefinePattern& from) {
   if (from.inverse_gram.empty()) return out;
   out.pixels = arena.put(refine_pixels_of(from));
   out.inverse_gram = arena.put(from.inverse_gram);
+  std::copy(from.light_prior.begin(), from.light_prior.end(), out.light_prior);
   out.first_column = static_cast<double>(from.columns[0]);
   out.first_row = from.first_row;
   out.counted = from.pixels;

@@ -48,10 +48,15 @@ struct Match {
   double y_px = 0;
   double angle_deg = 0;  // [−180/n, 180/n)
   double scale = 1;
-  double score = 0;      // NCC, [−1, 1]
-  double runner_up = 0;  // best other score at that place: another angle, scale or pattern position
-                         // within the overlap
-  double visible = 1;    // share of unmasked pixels inside the valid area
+  double score = 0;  // NCC, [−1, 1]
+  // NCC in the picture itself, as `score`, of the best other pose at that place that the search
+  // came across: another angle, scale or position, at least a pixel or a step of the coarsest level
+  // away, whose rectangle overlaps this one's by more than max_overlap. 0: there was none. Near
+  // `score`, the pattern looks much the same there. Above it only where the better pose may not be
+  // reported (outside the ROI, or its place already taken). The GPU gives an upper estimate: the
+  // score at the pyramid level where the other pose was dropped, at most `score`.
+  double runner_up = 0;
+  double visible = 1;     // share of unmasked pixels inside the valid area
   bool inverted = false;  // polarity any: found as a negative
   double x_std_px = 0;
   double y_std_px = 0;

@@ -32,6 +32,11 @@ Match match_of(const PatternPlan& plan, int pattern, const Candidate& c, const R
   return out;
 }
 
+// Who came farther down is the likelier runner-up: up there all scores are higher.
+bool better_rival(const Candidate& a, const Candidate& b) {
+  return a.level != b.level ? a.level < b.level : better_candidate(a, b);
+}
+
 bool in_roi(const std::optional<Roi>& roi, const Match& match) {
   return !roi || (match.x_px >= roi->x && match.x_px <= roi->x + roi->width &&
                   match.y_px >= roi->y && match.y_px <= roi->y + roi->height);
@@ -65,6 +70,24 @@ bool same_pose(const PatternPlan& plan, const TraceStep& step, const Candidate& 
   return !(step.level.scale_step > 0 && std::abs(a.scale / b.scale - 1) > step.level.scale_step);
 }
 
+std::size_t rivals_of(const PatternPlan& plan, const Candidate& match,
+                      const std::vector<Candidate>& losers, Rivals& rivals) {
+  const TraceStep& top = plan.steps.front();
+  std::size_t count = 0;
+  for (const Candidate& loser : losers) {
+    if (!(loser.score > 0) || same_pose(plan, top, match, loser)) continue;
+    if (count == rivals.size() && !better_rival(loser, rivals[count - 1])) continue;
+    if (overlap_of(rectangle_of(plan, match), rectangle_of(plan, loser)) <=
+        plan.search.params.max_overlap)
+      continue;
+    std::size_t place = count < rivals.size() ? count++ : count - 1;
+    for (; place > 0 && better_rival(loser, rivals[place - 1]); --place)
+      rivals[place] = rivals[place - 1];
+    rivals[place] = loser;
+  }
+  return count;
+}
+
 void choose_matches(const PatternPlan& plan, int pattern, std::vector<Candidate>& candidates,
                     std::vector<Refinement>& refinements, std::vector<Candidate>& losers,
                     std::vector<Match>& matches) {
@@ -94,13 +117,10 @@ void choose_matches(const PatternPlan& plan, int pattern, std::vector<Candidate>
     all[taken++] = all[i];
     matches.push_back(match);
   }
-  const TraceStep& top = plan.steps.front();
+  Rivals rivals;
   for (std::size_t i = 0; i < taken; ++i) {
-    for (const Candidate& loser : losers) {
-      if (loser.score > matches[first + i].runner_up && !same_pose(plan, top, all[i], loser) &&
-          overlap_of(rectangle_of(plan, all[i]), rectangle_of(plan, loser)) > params.max_overlap)
-        matches[first + i].runner_up = std::min(loser.score, all[i].score);
-    }
+    if (rivals_of(plan, all[i], losers, rivals) > 0)
+      matches[first + i].runner_up = std::min(rivals[0].score, all[i].score);
   }
 }
 

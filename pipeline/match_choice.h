@@ -2,6 +2,7 @@
 // the end, which the CPU's and the GPU's search share.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -30,9 +31,20 @@ inline constexpr std::size_t kMostLosers = 512;
 [[nodiscard]] bool same_pose(const PatternPlan& plan, const TraceStep& step, const Candidate& a,
                              const Candidate& b);
 
+// The losers that may be a match's runner-up: those that came farthest down, then the best by their
+// scores where they lost, of those whose rectangles overlap the match's by more than max_overlap
+// and that are not its own pose. Returns how many there are, at most kMostRivals.
+inline constexpr std::size_t kMostRivals = 3;
+using Rivals = std::array<Candidate, kMostRivals>;
+[[nodiscard]] std::size_t rivals_of(const PatternPlan& plan, const Candidate& match,
+                                    const std::vector<Candidate>& losers, Rivals& rivals);
+
 // Appends to `matches` the best refined candidates that don't overlap a better one, each with its
-// runner-up. Reorders candidates and refinements, which lie side by side; adds to `losers` up to
-// its capacity. Allocates nothing where `matches` has room.
+// runner-up. The chosen candidates come to the front, in the order of their matches. Reorders
+// candidates and refinements, which lie side by side; adds to `losers` up to its capacity.
+// Allocates nothing where `matches` has room. The runner-up's score here is the one it had at the
+// level where it lost, at most the match's own: an upper estimate, as coarse levels tell poses
+// apart less well. Who has the picture at hand scores the rivals at the finest level.
 void choose_matches(const PatternPlan& plan, int pattern, std::vector<Candidate>& candidates,
                     std::vector<Refinement>& refinements, std::vector<Candidate>& losers,
                     std::vector<Match>& matches);

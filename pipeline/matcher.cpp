@@ -108,7 +108,8 @@ namespace {
 void follow_down(const TraceStep& step, const TraceImage& image, TraceScratch& scratch,
                  Candidate& candidate) {
   constexpr double kWorthRefining = 0.5;
-  constexpr RefineLimits kFarLimits{6, 0.06, 0.5};
+  constexpr RefineLimits kFarLimits{6, 0.06, 0.5, 0};
+  candidate.level = step.level.image_level;
   if (step.by_regression && !step.neighbours_first &&
       refine(step.regression, image, scratch, candidate, kTraceLimits).converged)
     return;
@@ -175,6 +176,9 @@ struct Matcher::State {
   void trace_down();
   void refine_all();
   void refine_one(PatternState& state, std::size_t index, TraceScratch& scratch) const;
+  void score_runners_up(std::vector<Match>& matches);
+  [[nodiscard]] double runner_up_of(const PatternState& state, const Candidate& match,
+                                    TraceScratch& scratch) const;
 };
 
 void Matcher::State::search_coarsest() {
@@ -202,6 +206,7 @@ void Matcher::State::suppress_peaks() {
       candidate.angle_deg = find.angle_deg;
       candidate.scale = find.scale;
       candidate.score = find.score;
+      candidate.level = state.plan.top_level;
       candidate.inverted = find.inverted;
       state.candidates.push_back(candidate);
     }
@@ -269,6 +274,7 @@ void Matcher::State::refine_one(PatternState& state, std::size_t index,
   const PatternPlan& plan = state.plan;
   const TraceStep& last = plan.steps.back();
   Candidate& candidate = state.candidates[index];
+  candidate.level = last.level.image_level;
   const TraceImage image = image_at(plan, last.level.image_level, plan.search.params.min_visible,
                                     plan.search.params.min_contrast);
   Refinement& refinement = state.refinements[index];
@@ -300,6 +306,43 @@ void Matcher::State::refine_all() {
   for_each_task([&](const Task& task, ThreadScratch& scratch) {
     refine_one(patterns[task.pattern], task.item, scratch.trace);
   });
+}
+
+double Matcher::State::runner_up_of(const PatternState& state, const Candidate& match,
+                                    TraceScratch& scratch) const {
+  constexpr RefineLimits kRivalLimits{4, 0.06, 0.5, 0};
+  const PatternPlan& plan = state.plan;
+  const TraceStep& last = plan.steps.back();
+  const TraceImage image =
+      image_at(plan, last.level.image_level, last.least_visible, plan.search.params.min_contrast);
+  Rivals rivals;
+  const std::size_t count = rivals_of(plan, match, state.losers, rivals);
+  double best = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    Candidate rival = rivals[i];
+    if (!refine(plan.refine, image, scratch, rival, kRivalLimits).converged)
+      score_candidate(plan.refine.level, image, scratch, rival);
+    if (!same_pose(plan, last, match, rival)) best = std::max(best, rival.score);
+  }
+  return best;
+}
+
+// Of matches still pattern by pattern: `candidates` begin with those that became them.
+void Matcher::State::score_runners_up(std::vector<Match>& matches) {
+  tasks.clear();
+  std::size_t match = 0;
+  for (std::size_t p = 0; p < patterns.size(); ++p) {
+    for (std::size_t i = 0; match < matches.size() && matches[match].pattern == static_cast<int>(p);
+         ++i, ++match)
+      tasks.push_back({p, i});
+  }
+  for_each_task([&](const Task& task, ThreadScratch& scratch) {
+    PatternState& state = patterns[task.pattern];
+    Candidate& winner = state.candidates[task.item];
+    winner.runner_up = runner_up_of(state, winner, scratch.trace);
+  });
+  for (std::size_t t = 0; t < tasks.size(); ++t)
+    matches[t].runner_up = patterns[tasks[t].pattern].candidates[tasks[t].item].runner_up;
 }
 
 Matcher::Matcher(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -431,6 +474,7 @@ void Matcher::match(const ImageView& image, std::vector<Match>& matches, StageTi
     choose_matches(state.plan, static_cast<int>(p), state.candidates, state.refinements,
                    state.losers, matches);
   }
+  state_->score_runners_up(matches);
   sort_matches(matches);
 }
 

@@ -177,7 +177,8 @@ void plan_steps(PatternPlan& plan, int size_levels, double step_top_deg, bool wi
     if (l + 1 == plan.top_level) step.most_followed = most_followed(params);
     step.by_regression = l < plan.top_level && counting_pixels(level) >= kRegressionPixels;
     if (step.by_regression) {
-      step.regression = make_refine_pattern(step.level, !plan.fixed_angle, with_scale);
+      step.regression =
+          make_refine_pattern(step.level, !plan.fixed_angle, with_scale, LightModel::kRough);
       step.by_regression = !step.regression.inverse_gram.empty();
     }
     plan.steps.push_back(std::move(step));

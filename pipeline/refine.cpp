@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "pipeline/cubic_sampling.h"
 #include "pipeline/match_angles.h"
 #include "pipeline/refine_kernel.h"
 
@@ -15,6 +16,16 @@ namespace {
 constexpr double kRunawayPx = 3;
 // A mask that would lose more than this share of its pixels with its rim keeps it.
 constexpr double kLeastLeft = 0.6;
+
+// Uneven light changes the gain by such a share, and adds so many grey levels, between a pattern's
+// centre and its edge (standard deviations), where the picture's noise is of so many grey levels.
+constexpr double kLightShare = 0.3;
+constexpr double kLightGreys = 30;
+constexpr double kUsualNoise = 3;
+
+constexpr int kByX = kNuisances;
+constexpr int kByY = kNuisances + 1;
+constexpr int kByTurn = kNuisances + 2;  // where the angle is free
 
 using Matrix = std::array<double, kMostRegressors * kMostRegressors>;
 using Vector = std::array<double, kMostRegressors>;
@@ -85,8 +96,9 @@ Vector regressors_at(const RefinePattern& p, int x, int y) {
   const double m = static_cast<double>(p.mask[i]);
   const double gx = static_cast<double>(p.gradient_x[i]);
   const double gy = static_cast<double>(p.gradient_y[i]);
-  Vector out{static_cast<double>(p.values[i]), m, m * qx, m * qy, gx, gy, 0, 0};
-  std::size_t next = kNuisances + 2;
+  const double t = static_cast<double>(p.values[i]);
+  Vector out{t, m, m * qx, m * qy, t * qx, t * qy, gx, gy};
+  std::size_t next = kByTurn;
   if (p.with_angle) out[next++] = gy * qx - gx * qy;
   if (p.with_scale) out[next] = gx * qx + gy * qy;
   return out;
@@ -125,6 +137,50 @@ Matrix visible_gram(const RefinePattern& p, const Patch& patch, double& pixels) 
   return out;
 }
 
+// Ridge terms: the noise's variance over the ramp's.
+void set_light_prior(RefinePattern& p) {
+  const double half_width = p.level.pattern.width / 2.0;
+  const double half_height = p.level.pattern.height / 2.0;
+  const auto term = [](double reach, double most) {
+    const double per = kUsualNoise * reach / most;
+    return per * per;
+  };
+  p.light_prior = {term(half_width, kLightGreys), term(half_height, kLightGreys),
+                   term(half_width, kLightShare), term(half_height, kLightShare)};
+}
+
+void add_light_prior(const RefinePattern& p, Matrix& gram) {
+  for (int i = kFirstRamp; i < kNuisances; ++i)
+    gram[cell(i, i)] += p.light_prior[static_cast<std::size_t>(i - kFirstRamp)];
+}
+
+// A prior that holds the ramps of the gain to 0.
+void pin_gain_ramps(RefinePattern& p) {
+  constexpr double kPinned = 1e3;
+  for (int i = kNuisances - 2; i < kNuisances; ++i)
+    p.light_prior[static_cast<std::size_t>(i - kFirstRamp)] = kPinned * p.gram[cell(i, i)];
+}
+
+// Whether the pattern tells uneven light from a shift or turn: regressing the gain's ramps away
+// does not cost most of what it knows of its pose. In a smooth round blob T·q is the derivative.
+bool light_can_be_told(const RefinePattern& p) {
+  constexpr double kMostInflation = 3;
+  const auto variances = [](const RefinePattern& pattern, Matrix& inverse) {
+    std::copy(pattern.gram.begin(), pattern.gram.end(), inverse.begin());
+    add_light_prior(pattern, inverse);
+    return invert(inverse, pattern.regressors());
+  };
+  RefinePattern without = p;
+  pin_gain_ramps(without);
+  Matrix with_ramps;
+  Matrix pinned;
+  if (!variances(p, with_ramps)) return false;
+  if (!variances(without, pinned)) return true;
+  for (int i = kNuisances; i < p.regressors(); ++i)
+    if (with_ramps[cell(i, i)] > kMostInflation * pinned[cell(i, i)]) return false;
+  return true;
+}
+
 RegressorSums sum_all(const RefinePattern& p, const Patch& patch, const float* visible,
                       float middle) {
   RegressorSums out;
@@ -143,14 +199,18 @@ RegressorSums sum_all(const RefinePattern& p, const Patch& patch, const float* v
     out.with_picture[1] += d(row.mask);
     out.with_picture[2] += d(row.column);
     out.with_picture[3] += d(row.mask) * qy;
-    out.with_picture[4] += d(row.gradient_x);
-    out.with_picture[5] += d(row.gradient_y);
-    std::size_t next = kNuisances + 2;
+    out.with_picture[4] += d(row.values_x);
+    out.with_picture[5] += d(row.values) * qy;
+    out.with_picture[kByX] += d(row.gradient_x);
+    out.with_picture[kByY] += d(row.gradient_y);
+    std::size_t next = kByTurn;
     if (p.with_angle) out.with_picture[next++] += d(row.gradient_y_x) - d(row.gradient_x) * qy;
     if (p.with_scale) out.with_picture[next] += d(row.gradient_x_x) + d(row.gradient_y) * qy;
   }
   return out;
 }
+
+enum class Samples { kBilinear, kCubic };
 
 // A regression's outcome: coefficients, the inverse Gram matrix used, and the mean squared
 // residual.
@@ -164,10 +224,11 @@ struct Regression {
 };
 
 Regression regress(const RefinePattern& p, const TraceImage& image, TraceScratch& scratch,
-                   const Candidate& at) {
+                   const Candidate& at, Samples how) {
   Regression out;
   const Patch patch = scratch.patch(p.level.pattern.width, p.level.pattern.height);
   const bool complete = sample_candidate(p.level, image, at, 0, patch);
+  if (how == Samples::kCubic) sample_cubic(image.image, grid_of(p.level, at, 0), patch);
   const float middle = patch.values[(patch.height / 2) * patch.stride + patch.width / 2];
   out.patch = patch;
   out.complete = complete;
@@ -178,6 +239,7 @@ Regression regress(const RefinePattern& p, const TraceImage& image, TraceScratch
     std::copy(p.inverse_gram.begin(), p.inverse_gram.end(), out.inverse.begin());
   } else {
     out.inverse = visible_gram(p, patch, pixels);
+    add_light_prior(p, out.inverse);
     if (!invert(out.inverse, n)) return out;
   }
   double explained = 0;
@@ -193,8 +255,15 @@ Regression regress(const RefinePattern& p, const TraceImage& image, TraceScratch
   return out;
 }
 
-// By how much bilinear sampling lowers the variance of white noise, over the grid's phases: 1 where
-// samples fall on pixels, 4/9 on average where they fall anywhere.
+// Sum of the squared weights of a cubic sample at x along one axis.
+double squared_weights(double x) {
+  double sum = 0;
+  for (const double weight : cubic_weights(x - std::floor(x))) sum += weight * weight;
+  return sum;
+}
+
+// By how much cubic sampling lowers the variance of white noise, over the grid's phases: 1 where
+// samples fall on pixels, 0.63 on average where they fall anywhere.
 double noise_gain(const TraceLevel& level, const Candidate& at) {
   const double c = std::cos(at.angle_deg * kDegToRad) * at.scale;
   const double s = std::sin(at.angle_deg * kDegToRad) * at.scale;
@@ -205,9 +274,7 @@ double noise_gain(const TraceLevel& level, const Candidate& at) {
     const double qy = level.origin_y + level.spacing * (level.pattern.height * (i / kSide) / kSide);
     const double x = at.x + c * qx - s * qy;
     const double y = at.y + s * qx + c * qy;
-    const double fx = x - std::floor(x);
-    const double fy = y - std::floor(y);
-    sum += (fx * fx + (1 - fx) * (1 - fx)) * (fy * fy + (1 - fy) * (1 - fy));
+    sum += squared_weights(x) * squared_weights(y);
   }
   return sum / (kSide * kSide);
 }
@@ -216,10 +283,10 @@ PoseInformation information_of(const RefinePattern& p, const Regression& last) {
   PoseInformation out;
   out.residual = last.residual;
   out.gain = last.coefficients[0];
-  out.xx = last.inverse[cell(4, 4)];
-  out.yy = last.inverse[cell(5, 5)];
-  out.xy = last.inverse[cell(4, 5)];
-  if (p.with_angle) out.angle = last.inverse[cell(6, 6)];
+  out.xx = last.inverse[cell(kByX, kByX)];
+  out.yy = last.inverse[cell(kByY, kByY)];
+  out.xy = last.inverse[cell(kByX, kByY)];
+  if (p.with_angle) out.angle = last.inverse[cell(kByTurn, kByTurn)];
   return out;
 }
 
@@ -232,9 +299,9 @@ float derivative(float near, float far) { return (8 * near - far) / 12; }
 double move_pose(const RefinePattern& pattern, const Regression& last, double radius, double share,
                  Candidate& at) {
   const double gain = last.coefficients[0] / share;
-  const double dx = last.coefficients[4] / gain;
-  const double dy = last.coefficients[5] / gain;
-  std::size_t next = kNuisances + 2;
+  const double dx = last.coefficients[kByX] / gain;
+  const double dy = last.coefficients[kByY] / gain;
+  std::size_t next = kByTurn;
   const double turn = pattern.with_angle ? last.coefficients[next++] / gain : 0;
   const double growth = pattern.with_scale ? last.coefficients[next] / gain : 0;
   const Directions directions = at_angle(at, pattern.level);
@@ -251,6 +318,27 @@ double distance_moved(const RefinePattern& pattern, double radius, const Candida
   return std::hypot(at.x - start.x, at.y - start.y) / (pattern.level.spacing * start.scale) +
          radius * (std::abs(at.angle_deg - start.angle_deg) * kDegToRad +
                    std::abs(at.scale / start.scale - 1));
+}
+
+// Steps with bilinear samples until they are small; false where they don't get there or run away.
+// `last` is the last step's regression, its patch still in the scratch memory.
+bool approach(const RefinePattern& pattern, const TraceImage& image, TraceScratch& scratch,
+              const RefineLimits& limits, double radius, Regression& last, Candidate& at) {
+  const Candidate start = at;
+  double share = 1;
+  double previous = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < limits.iterations; ++i) {
+    last = regress(pattern, image, scratch, at, Samples::kBilinear);
+    if (!last.good) return false;
+    const double moved = move_pose(pattern, last, radius, share, at);
+    // Steps that don't shrink overshoot: shorter ones settle.
+    if (moved > 0.5 * previous) share = std::max(0.5 * share, 0.25);
+    previous = moved;
+    if (!(distance_moved(pattern, radius, start, at) < kRunawayPx)) return false;
+    const bool final_round = i + 1 == limits.iterations;
+    if (moved <= (final_round ? limits.nearly_px : limits.still_px)) return true;
+  }
+  return false;
 }
 
 // Scores a patch sampled at the candidate's pose. Two passes: with the mean taken off first nothing
@@ -271,7 +359,8 @@ void score_patch(const TraceLevel& level, const TraceImage& image, const Patch& 
 
 }  // namespace
 
-RefinePattern make_refine_pattern(const TraceLevel& level, bool with_angle, bool with_scale) {
+RefinePattern make_refine_pattern(const TraceLevel& level, bool with_angle, bool with_scale,
+                                  LightModel light) {
   RefinePattern out;
   out.level = level;
   out.with_angle = with_angle;
@@ -328,6 +417,9 @@ RefinePattern make_refine_pattern(const TraceLevel& level, bool with_angle, bool
   Matrix gram = gram_of(
       out, [](int, int) { return true; }, pixels);
   out.gram.assign(gram.begin(), gram.end());
+  set_light_prior(out);
+  if (light == LightModel::kRough || !light_can_be_told(out)) pin_gain_ramps(out);
+  add_light_prior(out, gram);
   if (invert(gram, out.regressors())) out.inverse_gram.assign(gram.begin(), gram.end());
   return out;
 }
@@ -356,24 +448,18 @@ Refinement refine(const RefinePattern& pattern, const TraceImage& image, TraceSc
   if (pattern.inverse_gram.empty()) return out;
   Candidate at = candidate;
   const double radius = std::hypot(pattern.level.pattern.width, pattern.level.pattern.height) / 2;
-  double share = 1;
-  double previous = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < limits.iterations; ++i) {
-    const Regression last = regress(pattern, image, scratch, at);
+  Regression last;
+  if (!approach(pattern, image, scratch, limits, radius, last, at)) return out;
+  score_patch(pattern.level, image, last.patch, last.complete, at);
+  for (int i = 0; i < limits.cubic_steps; ++i) {
+    last = regress(pattern, image, scratch, at, Samples::kCubic);
     if (!last.good) return out;
-    const double moved = move_pose(pattern, last, radius, share, at);
-    // Steps that don't shrink overshoot: shorter ones settle.
-    if (moved > 0.5 * previous) share = std::max(0.5 * share, 0.25);
-    previous = moved;
+    const double moved = move_pose(pattern, last, radius, 1, at);
     if (!(distance_moved(pattern, radius, candidate, at) < kRunawayPx)) return out;
-    const bool final_round = i + 1 == limits.iterations;
-    if (moved > (final_round ? limits.nearly_px : limits.still_px)) continue;
-    score_patch(pattern.level, image, last.patch, last.complete, at);
-    out = standard_deviations(pattern, at, information_of(pattern, last));
-    candidate = at;
-    break;
+    if (moved <= limits.still_px) break;
   }
-  return out;
+  candidate = at;
+  return standard_deviations(pattern, at, information_of(pattern, last));
 }
 
 void score_candidate(const TraceLevel& level, const TraceImage& image, TraceScratch& scratch,

@@ -1,10 +1,18 @@
 // Sub-pixel refinement at the finest level: inverse-compositional Gauss–Newton on shift, angle and
-// scale, with brightness, gain and a light gradient as nuisance parameters.
+// scale, with brightness, gain and uneven light as nuisance parameters.
 //
-// The sampled picture W is regressed on the pattern T, a constant, two ramps and the pattern's
-// derivatives J by shift (x, y), angle and scale:  W ≈ a·T + b + c·q + a·J·δ.  The pose is moved by
-// δ until it vanishes. J comes from the pattern, not from the noisy picture, so noise does not bias
-// the pose; the Gram matrix of the regressors depends on the pattern alone and is inverted once.
+// The sampled picture W is regressed on the pattern T, a constant, ramps added to it and ramps of
+// its gain, and the pattern's derivatives J by shift (x, y), angle and scale:
+//
+//   W ≈ a·T + b + c·q + (d·q)·T + a·J·δ.
+//
+// The pose is moved by δ until it vanishes. J comes from the pattern, not from the noisy picture,
+// so noise does not bias the pose; the Gram matrix of the regressors depends on the pattern alone
+// and is inverted once. Light that falls unevenly multiplies: without its ramps of the gain a large
+// pattern is drawn to its bright side (0.17 px at 195 pixels where the light falls by a quarter).
+// In a round smooth blob such a ramp looks just like a shift: where the ramps would cost the pose
+// most of what the pattern knows, a prior holds them to 0 (ridge regression); else a weak one holds
+// them to what light does.
 // (Baker and Matthews, "Lucas–Kanade 20 years on", 2004; the gain as in Evangelidis and Psarakis,
 // 2008, but by linear regression and with ramps.)
 #pragma once
@@ -16,8 +24,10 @@
 
 namespace patternd {
 
-// Regressors: T, 1, q_x, q_y, then the derivatives.
-inline constexpr int kNuisances = 4;
+// Regressors: T, 1, q_x, q_y, T·q_x, T·q_y, then the derivatives by x, y and, where they are free,
+// angle and scale.
+inline constexpr int kFirstRamp = 2;
+inline constexpr int kNuisances = 6;
 inline constexpr int kMostRegressors = kNuisances + 4;
 
 // Products of the sampled picture with each row's regressors, summed up.
@@ -39,8 +49,10 @@ struct RefinePattern {
   double pixels = 0;
   bool with_angle = true;
   bool with_scale = false;
-  // The regressors' Gram matrix and its inverse, kMostRegressors wide; empty where the pattern
-  // can't be refined.
+  // What the light's prior adds to the Gram matrix's diagonal for the four ramps.
+  std::array<double, kNuisances - kFirstRamp> light_prior{};
+  // The regressors' Gram matrix without that, and the inverse with it, kMostRegressors wide; the
+  // inverse is empty where the pattern can't be refined.
   std::vector<double> gram;
   std::vector<double> inverse_gram;
 
@@ -49,8 +61,11 @@ struct RefinePattern {
   }
 };
 
+// Rough: without ramps of the gain; fewer unknowns converge from farther off, for the way down.
+enum class LightModel { kRough, kUneven };
 [[nodiscard]] RefinePattern make_refine_pattern(const TraceLevel& level, bool with_angle,
-                                                bool with_scale);
+                                                bool with_scale,
+                                                LightModel light = LightModel::kUneven);
 
 // What refinement found out beside the pose.
 struct Refinement {
@@ -78,11 +93,13 @@ struct PoseInformation {
 // How long to go on.
 struct RefineLimits {
   int iterations = 12;
-  double still_px = 0.002;   // done when no pixel moves by more than this any more
-  double nearly_px = 0.002;  // good enough when that is what is left after the last iteration
+  double still_px = 0.01;   // done when no pixel moves by more than this any more
+  double nearly_px = 0.01;  // good enough when that is what is left after the last iteration
+  // Then so many steps with cubic samples, or until one moves no pixel by more than still_px.
+  int cubic_steps = 3;
 };
 // For the way down, where the next level takes over.
-inline constexpr RefineLimits kTraceLimits{3, 0.06, 0.5};
+inline constexpr RefineLimits kTraceLimits{3, 0.06, 0.5, 0};
 
 // Refines the candidate's pose and sets its score and visible share there; on failure (no
 // convergence within a pixel or two) it stays as it was. Allocates nothing.

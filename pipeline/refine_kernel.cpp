@@ -21,6 +21,7 @@ void sum_row(const RegressorRow& row, const float* picture, const float* visible
   V square = hn::Zero(d);
   V column = hn::Zero(d);
   V values = hn::Zero(d);
+  V values_x = hn::Zero(d);
   V gradient_x = hn::Zero(d);
   V gradient_y = hn::Zero(d);
   V gradient_x_x = hn::Zero(d);
@@ -35,15 +36,18 @@ void sum_row(const RegressorRow& row, const float* picture, const float* visible
     mask = hn::Add(mask, mw);
     square = hn::MulAdd(mw, w, square);
     column = hn::MulAdd(mw, q, column);
-    values = hn::MulAdd(w, hn::LoadU(d, row.values + x), values);
+    const V tw = hn::Mul(w, hn::LoadU(d, row.values + x));
+    values = hn::Add(values, tw);
+    values_x = hn::MulAdd(tw, q, values_x);
     gradient_x = hn::Add(gradient_x, gx);
     gradient_y = hn::Add(gradient_y, gy);
     gradient_x_x = hn::MulAdd(gx, q, gradient_x_x);
     gradient_y_x = hn::MulAdd(gy, q, gradient_y_x);
   }
   const auto total = [&](V v) { return hn::GetLane(hn::SumOfLanes(d, v)); };
-  sums = {total(mask),       total(square),     total(column),       total(values),
-          total(gradient_x), total(gradient_y), total(gradient_x_x), total(gradient_y_x)};
+  sums = {total(mask),       total(square),       total(column),
+          total(values),     total(values_x),     total(gradient_x),
+          total(gradient_y), total(gradient_x_x), total(gradient_y_x)};
 }
 
 }  // namespace patternd::HWY_NAMESPACE

@@ -18,6 +18,7 @@ struct RowSums {
   float square = 0;        // Σ M·W²
   float column = 0;        // Σ M·q_x·W
   float values = 0;        // Σ T·W
+  float values_x = 0;      // Σ T·q_x·W
   float gradient_x = 0;    // Σ g_x·W
   float gradient_y = 0;    // Σ g_y·W
   float gradient_x_x = 0;  // Σ g_x·q_x·W

@@ -169,19 +169,23 @@ Patch TraceScratch::patch(int width, int height) {
   return {values_.data(), visible_.data(), patch_stride(width), width, height};
 }
 
-bool sample_candidate(const TraceLevel& level, const TraceImage& image, const Candidate& at,
-                      int rim, const Patch& patch) {
+SamplingGrid grid_of(const TraceLevel& level, const Candidate& at, int rim) {
   const double c = std::cos(at.angle_deg * kDegToRad) * at.scale;
   const double s = std::sin(at.angle_deg * kDegToRad) * at.scale;
   const double first_x = level.origin_x - rim * level.spacing;
   const double first_y = level.origin_y - rim * level.spacing;
   const double step = level.spacing / static_cast<double>(1 << level.image_level);
-  const SamplingGrid grid{level_coordinate(at.x + c * first_x - s * first_y, level.image_level),
-                          level_coordinate(at.y + s * first_x + c * first_y, level.image_level),
-                          c * step,
-                          s * step,
-                          -s * step,
-                          c * step};
+  return {level_coordinate(at.x + c * first_x - s * first_y, level.image_level),
+          level_coordinate(at.y + s * first_x + c * first_y, level.image_level),
+          c * step,
+          s * step,
+          -s * step,
+          c * step};
+}
+
+bool sample_candidate(const TraceLevel& level, const TraceImage& image, const Candidate& at,
+                      int rim, const Patch& patch) {
+  const SamplingGrid grid = grid_of(level, at, rim);
   if (image.valid.data == nullptr && grid_is_inside(image.image, grid, patch.width, patch.height)) {
     sample_inside(image.image, grid, patch);
     return true;

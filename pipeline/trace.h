@@ -18,8 +18,9 @@ struct Candidate {
   double scale = 1;
   double score = 0;  // with the sign of `inverted` taken out: larger is better
   double visible = 1;
+  int level = 0;  // of the pyramid, that the score is from
   bool inverted = false;
-  double runner_up = 0;  // best score of a candidate that came to the same place and lost
+  double runner_up = 0;  // of a match: the best score of another pose at its place
 };
 
 // One level of a trace, ready to be compared with the picture's level `image_level`.
@@ -58,6 +59,10 @@ struct TraceImage {
   bool any_polarity = false;
   double hopeless_score = -1;  // a candidate that scores less at first is not followed
 };
+
+// Where the samples of a candidate lie in the picture's level, with `rim` pixels around the
+// pattern.
+[[nodiscard]] SamplingGrid grid_of(const TraceLevel& level, const Candidate& at, int rim);
 
 // Samples of the picture around a candidate, in the pattern's frame with `rim` pixels around it.
 // Returns false where a part is invisible (then patch.visible is filled).

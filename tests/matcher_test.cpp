@@ -118,6 +118,29 @@ TEST(Matcher, FindsAnUnturnedCopyExactlyWithScoreOne) {
   EXPECT_DOUBLE_EQ(matches[0].visible, 1);
 }
 
+// Tiny and plain: a white L of 8×8 pixels on black, upright at (7, 4) and on its side at (22, 6).
+TEST(Matcher, FindsTheTwoLsThatOneCanPointAt) {
+  const auto inside_l = [](int x, int y) { return x < 3 || y >= 5; };
+  Image pattern = std::move(*Image::create(8, 8, PixelFormat::kGray8));
+  Image image = std::move(*Image::create(37, 21, PixelFormat::kGray8));
+  image.fill_bytes(0);
+  for (int y = 0; y < 8; ++y) {
+    for (int x = 0; x < 8; ++x) {
+      const auto grey = static_cast<std::uint8_t>(inside_l(x, y) ? 255 : 0);
+      pattern.row<std::uint8_t>(y)[x] = grey;
+      image.row<std::uint8_t>(4 + y)[7 + x] = grey;
+      image.row<std::uint8_t>(6 + x)[22 + 7 - y] = grey;  // clockwise by 90°
+    }
+  }
+  const auto matches = matches_in(image, taught(pattern));
+  ASSERT_THAT(matches, SizeIs(2));
+  for (const Match& match : matches) {
+    const bool upright = match.x_px < 18;
+    expect_at(match, upright ? Placed{10.5, 7.5, 0} : Placed{25.5, 9.5, 90}, 0.01, 0.05);
+    EXPECT_NEAR(match.score, 1, 1e-3);
+  }
+}
+
 TEST(Matcher, FindsPatternsInAllCornersAndAlongTheLastRowAndColumn) {
   const Image pattern = test::made_texture(50, 46, 6);
   for (const auto& [width, height] : {std::pair{321, 243}, std::pair{320, 240}}) {
@@ -520,6 +543,58 @@ TEST(Matcher, HasNoBiasBySubPixelPhase) {
     ASSERT_THAT(matches, SizeIs(1));
     expect_at(matches[0], scene.placed[0], 0.01, 0.01);
   }
+}
+
+// A texture of which the given share looks the same turned by half a circle.
+Image half_symmetric_texture(int side, double share, unsigned seed) {
+  const Image texture = test::made_texture(side, side, seed);
+  Image out = std::move(*Image::create(side, side, PixelFormat::kGray8));
+  for (int y = 0; y < side; ++y) {
+    for (int x = 0; x < side; ++x) {
+      const double here = texture.row<std::uint8_t>(y)[x];
+      const double turned = texture.row<std::uint8_t>(side - 1 - y)[side - 1 - x];
+      out.row<std::uint8_t>(y)[x] =
+          static_cast<std::uint8_t>(here * (1 - share / 2) + turned * share / 2 + 0.5);
+    }
+  }
+  return out;
+}
+
+TEST(Matcher, GivesTheRunnerUpTheScoreOfTheFormulaAndNoCoarseLevelsScore) {
+  SCOPED_TRACE("seed 12");
+  const Image pattern = half_symmetric_texture(80, 0.7, 12);
+  MatchScene scene;
+  scene.placed = {{300.3, 200.6, 25}};
+  scene.noise_sigma = 3;
+  const Image image = test::render_scene(scene, pattern.view(), {}, background().view());
+  const double turned =
+      test::reference_score(image.view(), pattern.view(), {}, {300.3, 200.6, 25 - 180});
+  ASSERT_GT(turned, 0.65);
+  ASSERT_LT(turned, 0.8);
+  SearchParams params;
+  params.max_matches = 1;
+  params.min_score = turned - 0.05;
+  const auto matches = matches_in(image, taught(pattern), params);
+  ASSERT_THAT(matches, SizeIs(1));
+  EXPECT_NEAR(matches[0].runner_up, turned, 0.02);
+  // Dropped on the way down, where scores are higher, it doesn't come out higher.
+  for (const double more : {0.02, 0.1, 0.2}) {
+    params.min_score = turned + more;
+    const auto fewer = matches_in(image, taught(pattern), params);
+    ASSERT_THAT(fewer, SizeIs(1)) << params.min_score;
+    EXPECT_LT(fewer[0].runner_up, turned + 0.02) << params.min_score;
+  }
+}
+
+TEST(Matcher, GivesNoRunnerUpWhereNothingElseIsLikeThePattern) {
+  const Image pattern = test::made_texture(80, 80, 12);
+  MatchScene scene;
+  scene.placed = {{300.3, 200.6, 25}};
+  const Image image = test::render_scene(scene, pattern.view(), {}, background().view());
+  const auto matches = matches_in(image, taught(pattern));
+  ASSERT_THAT(matches, SizeIs(1));
+  EXPECT_GE(matches[0].runner_up, 0);
+  EXPECT_LT(matches[0].runner_up, 0.6);
 }
 
 TEST(Matcher, FindsADiscWithoutAnAngle) {

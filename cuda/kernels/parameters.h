@@ -319,11 +319,15 @@ struct TraceParameters {
 };
 static_assert(sizeof(TraceParameters) == 72);
 
-inline constexpr int kRegressors = 8;  // T, 1, q_x, q_y, d/dx, d/dy, then angle and scale
+// T, 1, q_x, q_y, T·q_x, T·q_y, then the derivatives by x, y, angle and scale.
+inline constexpr int kRegressors = 10;
+inline constexpr int kFirstRamp = 2;
+inline constexpr int kNuisances = 6;
 struct RefinePattern {
-  Address pixels;        // float4[height][width]: mask, T, dT/dx, dT/dy
-  Address inverse_gram;  // double[8][8]
-  double first_column;   // q_x of column 0, pixels from the pattern's centre
+  Address pixels;                               // float4[height][width]: mask, T, dT/dx, dT/dy
+  Address inverse_gram;                         // double[10][10]
+  double light_prior[kNuisances - kFirstRamp];  // added to the Gram matrix's diagonal
+  double first_column;                          // q_x of column 0, pixels from the pattern's centre
   double first_row;
   double counted;
   int regressors;
@@ -331,7 +335,7 @@ struct RefinePattern {
   int with_scale;
   int used;  // 0: cannot be refined
 };
-static_assert(sizeof(RefinePattern) == 56);
+static_assert(sizeof(RefinePattern) == 88);
 
 // What a frame hands to the host, in memory that it reads in place: this header for each pattern,
 // then its candidates, then its losers.

@@ -1,6 +1,6 @@
 // Sub-pixel refinement of one pose: the GPU's version of pipeline/refine.cpp, inverse-compositional
-// Gauss–Newton on shift, angle and scale with brightness, gain and a light gradient as nuisances.
-// Sums over the pattern's pixels by all threads of a block, the 8 × 8 algebra by one.
+// Gauss–Newton on shift, angle and scale with brightness, gain and uneven light as nuisances.
+// Sums over the pattern's pixels by all threads of a block, the 10 × 10 algebra by one.
 #pragma once
 
 #include "cuda/kernels/pose_sampling.h"
@@ -9,6 +9,10 @@ namespace patternd::cuda {
 
 inline constexpr double kRunawayPx = 3;
 inline constexpr double kRadPerDeg = 3.14159265358979323846 / 180;
+inline constexpr int kByX = kNuisances;
+inline constexpr int kByY = kNuisances + 1;
+inline constexpr int kSixth = kNuisances + 2;  // by the angle, or by the scale where it is fixed
+inline constexpr int kSeventh = kNuisances + 3;
 inline constexpr int kGram = kRegressors * (kRegressors + 1) / 2;
 // Products of the picture with the regressors, then Σ W² and the pixels seen.
 inline constexpr int kPictureSums = kRegressors + 2;
@@ -46,14 +50,16 @@ PATTERND_DEVICE void regressors_of(const RefinePattern& refine, const RefinePixe
   out[1] = pixel.mask;
   out[2] = pixel.mask * qx;
   out[3] = pixel.mask * qy;
-  out[4] = pixel.gradient_x;
-  out[5] = pixel.gradient_y;
-  out[6] = refine.with_angle != 0 ? turn : (refine.with_scale != 0 ? growth : 0.0F);
-  out[7] = refine.with_angle != 0 && refine.with_scale != 0 ? growth : 0.0F;
+  out[4] = pixel.value * qx;
+  out[5] = pixel.value * qy;
+  out[kByX] = pixel.gradient_x;
+  out[kByY] = pixel.gradient_y;
+  out[kSixth] = refine.with_angle != 0 ? turn : (refine.with_scale != 0 ? growth : 0.0F);
+  out[kSeventh] = refine.with_angle != 0 && refine.with_scale != 0 ? growth : 0.0F;
 }
 
 // visit(x, y, pixel, W) for each pixel of the mask that is visible, of those that this thread has.
-template <class Visit>
+template <bool cubic, class Visit>
 PATTERND_DEVICE void for_each_visible(const RefinePattern& refine, const TracePattern& pattern,
                                       const TraceImage& image, const Visit& visit) {
   const int lane = thread_x() % kWarpSize;
@@ -62,7 +68,7 @@ PATTERND_DEVICE void for_each_visible(const RefinePattern& refine, const TracePa
     for (int x = lane; x < pattern.width; x += kWarpSize) {
       const Float4 p = load_float4(pixels + y * pattern.width + x);
       if (p.x == 0.0F) continue;
-      const Sampled s = sample_pose(image, refine_memory().grid, x, y);
+      const Sampled s = sample_pose<cubic>(image, refine_memory().grid, x, y);
       if (s.visible == 0.0F) continue;
       visit(x, y, RefinePixel{p.x, p.y, p.z, p.w}, s.value - refine_memory().middle);
     }
@@ -111,20 +117,23 @@ PATTERND_DEVICE_CALL bool invert_visible_gram(const RefinePattern& refine,
                                               const TracePattern& pattern,
                                               const TraceImage& image) {
   float sums[kGram] = {};
-  for_each_visible(refine, pattern, image, [&](int x, int y, const RefinePixel& pixel, float) {
-    float r[kRegressors];
-    regressors_of(refine, pixel, x, y, r);
+  for_each_visible<false>(
+      refine, pattern, image, [&](int x, int y, const RefinePixel& pixel, float) {
+        float r[kRegressors];
+        regressors_of(refine, pixel, x, y, r);
 #pragma unroll
-    for (int i = 0; i < kRegressors; ++i)
+        for (int i = 0; i < kRegressors; ++i)
 #pragma unroll
-      for (int j = 0; j <= i; ++j)
-        sums[i * (i + 1) / 2 + j] = fused(r[i], r[j], sums[i * (i + 1) / 2 + j]);
-  });
+          for (int j = 0; j <= i; ++j)
+            sums[i * (i + 1) / 2 + j] = fused(r[i], r[j], sums[i * (i + 1) / 2 + j]);
+      });
   const double* totals = block_sums(sums, refine_memory().scratch);
   if (thread_x() == 0) {
     for (int i = 0; i < kRegressors; ++i)
       for (int j = 0; j <= i; ++j)
         refine_memory().matrix[i][j] = refine_memory().matrix[j][i] = totals[i * (i + 1) / 2 + j];
+    for (int i = kFirstRamp; i < kNuisances; ++i)
+      refine_memory().matrix[i][i] += refine.light_prior[i - kFirstRamp];
     refine_memory().regression.good = invert(refine.regressors) ? 1 : 0;
   }
   block_barrier();
@@ -148,15 +157,16 @@ PATTERND_DEVICE_CALL void solve(const RefinePattern& refine, double pixels) {
   const double left = refine_memory().with_picture[kRegressors] - explained;
   const double freedom = pixels - n;
   out.residual = (left > 0 ? left : 0) / (freedom > 1 ? freedom : 1);
-  out.inverse[0] = refine_memory().matrix[4][4];
-  out.inverse[1] = refine_memory().matrix[5][5];
-  out.inverse[2] = refine_memory().matrix[4][5];
-  out.inverse[3] = refine_memory().matrix[6][6];
+  out.inverse[0] = refine_memory().matrix[kByX][kByX];
+  out.inverse[1] = refine_memory().matrix[kByY][kByY];
+  out.inverse[2] = refine_memory().matrix[kByX][kByY];
+  out.inverse[3] = refine_memory().matrix[kSixth][kSixth];
   const double gain = out.coefficients[0];
   out.good = gain > 1e-6 || gain < -1e-6 ? 1 : 0;
 }
 
 // Regresses the picture at the pose; the outcome is in the shared memory's `regression`.
+template <bool cubic>
 PATTERND_DEVICE_CALL void regress(const RefinePattern& refine, const TracePattern& pattern,
                                   const TraceImage& image, const TracedPose& pose) {
   block_barrier();
@@ -169,14 +179,15 @@ PATTERND_DEVICE_CALL void regress(const RefinePattern& refine, const TracePatter
   block_barrier();
   const bool complete = refine_memory().grid.inside != 0;
   float sums[kPictureSums] = {};
-  for_each_visible(refine, pattern, image, [&](int x, int y, const RefinePixel& pixel, float w) {
-    float r[kRegressors];
-    regressors_of(refine, pixel, x, y, r);
+  for_each_visible<cubic>(refine, pattern, image,
+                          [&](int x, int y, const RefinePixel& pixel, float w) {
+                            float r[kRegressors];
+                            regressors_of(refine, pixel, x, y, r);
 #pragma unroll
-    for (int i = 0; i < kRegressors; ++i) sums[i] = fused(r[i], w, sums[i]);
-    sums[kRegressors] = fused(w, w, sums[kRegressors]);
-    sums[kRegressors + 1] += 1.0F;
-  });
+                            for (int i = 0; i < kRegressors; ++i) sums[i] = fused(r[i], w, sums[i]);
+                            sums[kRegressors] = fused(w, w, sums[kRegressors]);
+                            sums[kRegressors + 1] += 1.0F;
+                          });
   const double* totals = block_sums(sums, refine_memory().scratch);
   if (thread_x() < kPictureSums) refine_memory().with_picture[thread_x()] = totals[thread_x()];
   block_barrier();
@@ -197,10 +208,62 @@ struct RefineLimits {
   int iterations;
   double still_px;
   double nearly_px;
+  int cubic_steps;
 };
 
 PATTERND_DEVICE double length_of(double x, double y) { return root(x * x + y * y); }
 PATTERND_DEVICE double size_of(double value) { return value < 0 ? -value : value; }
+
+// Moves the pose by `share` of what the regression found; by how many pixels of the pattern its
+// centre and farthest pixel move.
+PATTERND_DEVICE double move_pose(const RefinePattern& refine, const TracePattern& pattern,
+                                 const Regression& last, double radius, double share,
+                                 TracedPose& at) {
+  const double gain = last.coefficients[0] / share;
+  const double dx = last.coefficients[kByX] / gain;
+  const double dy = last.coefficients[kByY] / gain;
+  const double sixth = last.coefficients[kSixth] / gain;
+  const double seventh = last.coefficients[kSeventh] / gain;
+  const double turn = refine.with_angle != 0 ? sixth : 0;
+  const double growth = refine.with_scale == 0 ? 0 : (refine.with_angle != 0 ? seventh : sixth);
+  const double size = pattern.spacing * at.scale;
+  const Turn direction = turn_of(at.angle_deg);
+  const double c = direction.cosine * size;
+  const double s = direction.sine * size;
+  at.x -= c * dx - s * dy;
+  at.y -= s * dx + c * dy;
+  at.angle_deg -= turn / kRadPerDeg;
+  at.scale /= 1 + (growth > -0.5 ? growth : -0.5);
+  return length_of(dx, dy) + (size_of(turn) + size_of(growth)) * radius;
+}
+
+// How far the pose is from where it started, in pixels of the pattern.
+PATTERND_DEVICE double distance_moved(const TracePattern& pattern, double radius,
+                                      const TracedPose& start, const TracedPose& at) {
+  return length_of(at.x - start.x, at.y - start.y) / (pattern.spacing * start.scale) +
+         radius * (size_of(at.angle_deg - start.angle_deg) * kRadPerDeg +
+                   size_of(at.scale / start.scale - 1));
+}
+
+// Steps with bilinear samples until they are small; false where they don't get there or run away.
+PATTERND_DEVICE_CALL bool approach(const RefinePattern& refine, const TracePattern& pattern,
+                                   const TraceImage& image, const RefineLimits& limits,
+                                   double radius, TracedPose& at) {
+  const TracedPose start = at;
+  double share = 1;
+  double previous = 1e300;
+  for (int i = 0; i < limits.iterations; ++i) {
+    regress<false>(refine, pattern, image, at);
+    if (refine_memory().regression.good == 0) return false;
+    const double moved = move_pose(refine, pattern, refine_memory().regression, radius, share, at);
+    // Steps that don't shrink overshoot: shorter ones settle.
+    if (moved > 0.5 * previous) share = 0.5 * share > 0.25 ? 0.5 * share : 0.25;
+    previous = moved;
+    if (!(distance_moved(pattern, radius, start, at) < kRunawayPx)) return false;
+    if (moved <= (i + 1 == limits.iterations ? limits.nearly_px : limits.still_px)) return true;
+  }
+  return false;
+}
 
 // True where the pose converged; else the candidate stays as it was.
 PATTERND_DEVICE_CALL bool refine_pose(const RefinePattern& refine, const TracePattern& pattern,
@@ -209,40 +272,20 @@ PATTERND_DEVICE_CALL bool refine_pose(const RefinePattern& refine, const TracePa
   if (refine.used == 0) return false;
   TracedPose at = candidate.pose;
   const double radius = length_of(pattern.width, pattern.height) / 2;
-  for (int i = 0; i < limits.iterations; ++i) {
-    regress(refine, pattern, image, at);
+  if (!approach(refine, pattern, image, limits, radius, at)) return false;
+  for (int i = 0; i < limits.cubic_steps; ++i) {
+    regress<true>(refine, pattern, image, at);
     if (refine_memory().regression.good == 0) return false;
-    const Regression last = refine_memory().regression;
-    const double gain = last.coefficients[0];
-    const double dx = last.coefficients[4] / gain;
-    const double dy = last.coefficients[5] / gain;
-    const double sixth = last.coefficients[6] / gain;
-    const double seventh = last.coefficients[7] / gain;
-    const double turn = refine.with_angle != 0 ? sixth : 0;
-    const double growth = refine.with_scale == 0 ? 0 : (refine.with_angle != 0 ? seventh : sixth);
-    const double size = pattern.spacing * at.scale;
-    const Turn direction = turn_of(at.angle_deg);
-    const double c = direction.cosine * size;
-    const double s = direction.sine * size;
-    at.x -= c * dx - s * dy;
-    at.y -= s * dx + c * dy;
-    at.angle_deg -= turn / kRadPerDeg;
-    at.scale /= 1 + (growth > -0.5 ? growth : -0.5);
-    const double moved = length_of(dx, dy) + (size_of(turn) + size_of(growth)) * radius;
-    const TracedPose& start = candidate.pose;
-    const double away =
-        length_of(at.x - start.x, at.y - start.y) / (pattern.spacing * start.scale) +
-        radius * (size_of(at.angle_deg - start.angle_deg) * kRadPerDeg +
-                  size_of(at.scale / start.scale - 1));
-    if (!(away < kRunawayPx)) return false;
-    if (moved > (i + 1 == limits.iterations ? limits.nearly_px : limits.still_px)) continue;
-    candidate.pose = at;
-    candidate.residual = last.residual;
-    candidate.gain = gain;
-    for (int k = 0; k < 4; ++k) candidate.inverse[k] = last.inverse[k];
-    return true;
+    const double moved = move_pose(refine, pattern, refine_memory().regression, radius, 1, at);
+    if (!(distance_moved(pattern, radius, candidate.pose, at) < kRunawayPx)) return false;
+    if (moved <= limits.still_px) break;
   }
-  return false;
+  const Regression& last = refine_memory().regression;
+  candidate.pose = at;
+  candidate.residual = last.residual;
+  candidate.gain = last.coefficients[0];
+  for (int k = 0; k < 4; ++k) candidate.inverse[k] = last.inverse[k];
+  return true;
 }
 
 // Puts a pose that left the allowed angles or scales back to the nearest allowed one; whether it

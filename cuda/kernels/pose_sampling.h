@@ -69,13 +69,51 @@ PATTERND_DEVICE float bilinear_at(const TraceImage& image, float base_x, float b
   return fused(wy, lower - upper, upper) * kGreyScale;
 }
 
+// The cubic through four pixels, Lagrange's: as bilinear_at, and without its third-order shift.
+struct CubicWeights {
+  float before, left, right, after;  // of the pixels at −1, 0, 1, 2
+};
+PATTERND_DEVICE CubicWeights cubic_weights(float t) {
+  const float inner = 0.5F * ((t + 1.0F) * (t - 2.0F));
+  const float outer = (1.0F / 6.0F) * (t * (t - 1.0F));
+  return {-(outer * (t - 2.0F)), inner * (t - 1.0F), -(inner * t), outer * (t + 1.0F)};
+}
+
+PATTERND_DEVICE float cubic_at(const TraceImage& image, float base_x, float base_y, float x,
+                               float y) {
+  const float left = nearest(x - 0.5F);
+  const float top = nearest(y - 0.5F);
+  const CubicWeights across = cubic_weights(x - left);
+  const CubicWeights down = cubic_weights(y - top);
+  const float at_x = left + (base_x + 1.0F);
+  const float at_y = top + (base_y + 1.0F);
+  // Each brings two by two pixels, its place the corner between them.
+  const Gathered nw = gather<0>(image.texture, at_x - 1.0F, at_y - 1.0F);
+  const Gathered ne = gather<0>(image.texture, at_x + 1.0F, at_y - 1.0F);
+  const Gathered sw = gather<0>(image.texture, at_x - 1.0F, at_y + 1.0F);
+  const Gathered se = gather<0>(image.texture, at_x + 1.0F, at_y + 1.0F);
+  const auto line = [&](float p0, float p1, float p2, float p3) {
+    return fused(across.after, p3,
+                 fused(across.right, p2, fused(across.left, p1, across.before * p0)));
+  };
+  const float first = line(nw.left_top, nw.right_top, ne.left_top, ne.right_top);
+  const float second = line(nw.left_bottom, nw.right_bottom, ne.left_bottom, ne.right_bottom);
+  const float third = line(sw.left_top, sw.right_top, se.left_top, se.right_top);
+  const float fourth = line(sw.left_bottom, sw.right_bottom, se.left_bottom, se.right_bottom);
+  return fused(down.after, fourth,
+               fused(down.right, third, fused(down.left, second, down.before * first))) *
+         kGreyScale;
+}
+
 struct Sampled {
   float value;
   float visible;  // 1 or 0
 };
 
 // Sample (i, j). Visible is what the nearest pixel of the picture exists for (up to half a pixel
-// past the outermost centres, where it takes the outermost value) and is valid.
+// past the outermost centres, where it takes the outermost value) and is valid. `cubic`: bilinear
+// all the same where one of the sixteen pixels doesn't exist.
+template <bool cubic = false>
 PATTERND_DEVICE Sampled sample_pose(const TraceImage& image, const SamplingGrid& grid, int i,
                                     int j) {
   const float fi = static_cast<float>(i);
@@ -97,6 +135,13 @@ PATTERND_DEVICE Sampled sample_pose(const TraceImage& image, const SamplingGrid&
       if (global<const u8>(image.valid)[static_cast<i64>(py) * image.valid_stride + px] == 0)
         return {0.0F, 0.0F};
     }
+  }
+  if (cubic) {
+    const float at_x = x + grid.base_x;
+    const float at_y = y + grid.base_y;
+    if (at_x >= 1.01F && at_y >= 1.01F && at_x <= static_cast<float>(image.width) - 2.01F &&
+        at_y <= static_cast<float>(image.height) - 2.01F)
+      return {cubic_at(image, grid.base_x, grid.base_y, x, y), 1.0F};
   }
   return {bilinear_at(image, grid.base_x, grid.base_y, x, y), 1.0F};
 }

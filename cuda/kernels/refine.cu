@@ -33,7 +33,7 @@ PATTERND_KERNEL __launch_bounds__(512) patternd_refine_pose(const RefineParamete
   TracedCandidate candidate = global<const TracedCandidate>(
       p.trace.candidates)[static_cast<i64>(search) * p.trace.select_limit + block_x()];
 
-  const RefineLimits limits = {10, 0.002, 0.002};
+  const RefineLimits limits = {12, 0.01, 0.01, 3};
   bool converged = refine_pose(refine, pattern, image, candidate, limits);
   if (!converged) {
     // Too far off for its basin: one more step of search at this level.

@@ -16,8 +16,8 @@ PATTERND_KERNEL __launch_bounds__(512) patternd_trace_step(const TraceParameters
   TracedCandidate candidate = *own;
   const double coarse_score = candidate.score;
   const TraceImage image = global<const TraceImage>(p.images)[pattern.image_level];
+  const RefineLimits limits = {3, 0.06, 0.5, 0};
   // By regression where that converges, else by trying the neighbours; the next level takes over.
-  const RefineLimits limits = {3, 0.06, 0.5};
   if (refine_pose(global<const RefinePattern>(p.regressions)[search], pattern, image, candidate,
                   limits)) {
     score_candidate(pattern, image, candidate);

@@ -32,7 +32,7 @@ TEST(Accuracy, FindsEveryInstanceWithinTheFiguresAndNothingElse) {
   ASSERT_TRUE(photos) << photos.error().message;
   ThreadPool pool(0);
   const auto verdicts = judge_scenes(
-      *photos, kFirstSeed, kScenes,
+      *photos, kFirstSeed, kScenes, kMinScore,
       {[](const AccuracyScene& scene) { return search_scene(scene, kMinScore); }}, pool);
   ASSERT_TRUE(verdicts) << verdicts.error().message;
   AccuracyTally tally(kMinScore);
@@ -50,6 +50,10 @@ TEST(Accuracy, FindsEveryInstanceWithinTheFiguresAndNothingElse) {
   EXPECT_GT(graded.found, 100);
   EXPECT_LE(graded.position_px, 0.04);
   EXPECT_LE(graded.angle_deg, 0.04);
+  // The standard deviations that come with the finds say how exact they are.
+  const AccuracyTally::Row all = tally.total(0);
+  EXPECT_GT(all.within_two_std, 0.9);
+  EXPECT_LT(all.within_two_std, 0.98);
   for (const auto axis : {AccuracyTally::Axis::kX, AccuracyTally::Axis::kY}) {
     for (const auto& phase : tally.phases(axis, 0)) {
       EXPECT_GT(phase.count, 10);

@@ -30,7 +30,19 @@ struct NormalEquations {
     }
   }
 
-  Vector solve() {
+  // Of matrix · x = right.
+  [[nodiscard]] Vector solve() const { return NormalEquations(*this).solve_in_place(); }
+
+  // Element (k, k) of the matrix's inverse.
+  [[nodiscard]] double inverse_at(std::size_t k) const {
+    NormalEquations unit = *this;
+    unit.right = {};
+    unit.right[k] = 1;
+    return unit.solve_in_place()[k];
+  }
+
+ private:
+  Vector solve_in_place() {
     for (std::size_t k = 0; k < kUnknowns; ++k) {
       std::size_t best = k;
       for (std::size_t i = k + 1; i < kUnknowns; ++i) {
@@ -51,8 +63,9 @@ struct NormalEquations {
   }
 };
 
-// One step: `unknowns` is moved to the least squares of the model made linear there.
-void step(const ImageView& picture, const SplinePicture& spline, Vector& unknowns) {
+// One step: `unknowns` is moved to the least squares of the model made linear there. Returns the
+// equations that did it.
+NormalEquations step(const ImageView& picture, const SplinePicture& spline, Vector& unknowns) {
   const double radius = std::hypot(spline.width(), spline.height()) / 2;
   const double ref_u = (spline.width() - 1) / 2.0;
   const double ref_v = (spline.height() - 1) / 2.0;
@@ -82,16 +95,20 @@ void step(const ImageView& picture, const SplinePicture& spline, Vector& unknown
   }
   const Vector change = equations.solve();
   for (std::size_t i = 0; i < kUnknowns; ++i) unknowns[i] += change[i];
+  return equations;
 }
 
 }  // namespace
 
-Pose fit_pose(const ImageView& picture, const ImageView& pattern, const Pose& start) {
+PoseFit fit_pose(const ImageView& picture, const ImageView& pattern, const Pose& start,
+                 double noise_sigma) {
   const auto spline = SplinePicture::create(pattern);
   if (!spline) return {};
   Vector unknowns = {start.x_px, start.y_px, start.angle_deg, 1, 0, 0, 0};
-  for (int i = 0; i < 5; ++i) step(picture, *spline, unknowns);
-  return {unknowns[0], unknowns[1], unknowns[2], 1};
+  NormalEquations last;
+  for (int i = 0; i < 5; ++i) last = step(picture, *spline, unknowns);
+  const auto bound = [&](std::size_t k) { return noise_sigma * std::sqrt(last.inverse_at(k)); };
+  return {{unknowns[0], unknowns[1], unknowns[2], 1}, bound(0), bound(1), bound(2)};
 }
 
 }  // namespace patternd::test

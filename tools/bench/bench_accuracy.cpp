@@ -43,8 +43,14 @@ Result<std::vector<Find>> find_with_opencv(const AccuracyScene& scene) {
   OpencvPyramid peer(OpencvPyramid::Turned::kPattern, kMaxMatches, kMinScore);
   peer.learn(as_mat(scene.pattern));
   std::vector<Find> finds;
-  for (const auto& hit : peer.match(as_mat(scene.picture)))
-    finds.push_back({hit.x, hit.y, -hit.angle_deg, hit.score});
+  for (const auto& hit : peer.match(as_mat(scene.picture))) {
+    Find find;
+    find.x_px = hit.x;
+    find.y_px = hit.y;
+    find.angle_deg = -hit.angle_deg;
+    find.score = hit.score;
+    finds.push_back(find);
+  }
   return finds;
 }
 
@@ -64,11 +70,29 @@ nlohmann::ordered_json json_of(const char* who, std::uint64_t seed, const synth:
     line["x_error_px"] = one.x_error_px;
     line["y_error_px"] = one.y_error_px;
     line["angle_error_deg"] = one.angle_error_deg;
+    line["x_std_px"] = one.find->x_std_px;
+    line["y_std_px"] = one.find->y_std_px;
+    line["angle_std_deg"] = one.find->angle_std_deg;
   }
   line["x_bound_px"] = bound.x_std_px;
   line["y_bound_px"] = bound.y_std_px;
   line["angle_bound_deg"] = bound.angle_std_deg;
   return line;
+}
+
+// A find where no instance is.
+void print_stray(const char* who, unsigned long long seed, const std::string& kind,
+                 const Find& find, bool json) {
+  if (!json) {
+    std::printf("%-8s seed %6llu %s at %7.2f %7.2f %8.2f, score %.3f\n", who, seed, kind.c_str(),
+                find.x_px, find.y_px, find.angle_deg, find.score);
+    return;
+  }
+  const nlohmann::ordered_json line = {
+      {"type", "accuracy_" + kind}, {"who", who},        {"seed", seed},
+      {"x_px", find.x_px},          {"y_px", find.y_px}, {"angle_deg", find.angle_deg},
+      {"score", find.score}};
+  std::printf("%s\n", line.dump().c_str());
 }
 
 void print_instances(const char* who, const synth::SceneVerdict& verdict, bool json) {
@@ -82,26 +106,17 @@ void print_instances(const char* who, const synth::SceneVerdict& verdict, bool j
     std::printf("%-8s seed %6llu %4d px at %7.2f %7.2f %8.2f  ", who, seed, one.size_px,
                 one.truth.x_px, one.truth.y_px, one.truth.angle_deg);
     if (one.find) {
-      std::printf("off by %+.4f %+.4f px %+.4f deg, score %.3f", one.x_error_px, one.y_error_px,
-                  one.angle_error_deg, one.find->score);
+      std::printf("off by %+.4f %+.4f px %+.4f deg, score %.3f, sigma %.4f %.4f px %.4f deg",
+                  one.x_error_px, one.y_error_px, one.angle_error_deg, one.find->score,
+                  one.find->x_std_px, one.find->y_std_px, one.find->angle_std_deg);
     } else {
       std::printf("NOT FOUND");
     }
     std::printf("  bound %.4f %.4f px %.4f deg, score at the truth %.3f\n", bound.x_std_px,
                 bound.y_std_px, bound.angle_std_deg, one.true_score);
   }
-  for (const Find& find : verdict.false_finds) {
-    const nlohmann::ordered_json line = {{"type", "accuracy_false"}, {"who", who},
-                                         {"seed", verdict.seed},     {"x_px", find.x_px},
-                                         {"y_px", find.y_px},        {"angle_deg", find.angle_deg},
-                                         {"score", find.score}};
-    if (json) {
-      std::printf("%s\n", line.dump().c_str());
-    } else {
-      std::printf("%-8s seed %6llu FALSE at %7.2f %7.2f %8.2f, score %.3f\n", who, seed, find.x_px,
-                  find.y_px, find.angle_deg, find.score);
-    }
-  }
+  for (const Find& find : verdict.false_finds) print_stray(who, seed, "false", find, json);
+  for (const Find& find : verdict.look_alikes) print_stray(who, seed, "look_alike", find, json);
 }
 
 std::string size_text(const AccuracyTally::Row& row) {
@@ -111,17 +126,22 @@ std::string size_text(const AccuracyTally::Row& row) {
 }
 
 void print_row(const char* who, const AccuracyTally::Row& row, const std::string& size) {
-  std::printf("%-9s %-8s %6lld %6lld %6lld %11.4f %9.4f %11.4f %9.4f\n", who, size.c_str(),
-              static_cast<long long>(row.found), static_cast<long long>(row.missed),
+  std::printf("%-9s %-8s %6lld %6lld %6lld %9.4f %7.4f %9.4f %7.4f %8.2f %8.2f %8.1f\n", who,
+              size.c_str(), static_cast<long long>(row.found), static_cast<long long>(row.missed),
               static_cast<long long>(row.under_score), row.position_px, row.position_bound_px,
-              row.angle_deg, row.angle_bound_deg);
+              row.angle_deg, row.angle_bound_deg, row.position_over_std, row.angle_over_std,
+              100 * row.within_two_std);
 }
 
 void print_table(const char* who, const AccuracyTally& tally) {
   for (const auto& row : tally.rows()) print_row(who, row, size_text(row));
   print_row(who, tally.total(0), "all");
   print_row(who, tally.total(kGradedPx), std::to_string(kGradedPx) + " up");
-  std::printf("%-9s false finds: %lld\n", who, static_cast<long long>(tally.false_finds()));
+  std::printf(
+      "%-9s false finds: %lld, look-alikes (clear of the instances, NCC over the minimum by "
+      "the formula): %lld\n",
+      who, static_cast<long long>(tally.false_finds()),
+      static_cast<long long>(tally.look_alikes()));
 }
 
 void print_phases(const char* who, const AccuracyTally& tally) {
@@ -150,13 +170,17 @@ nlohmann::ordered_json summary_of(const char* who, const AccuracyTally& tally) {
                                   {"position_rms_px", row.position_px},
                                   {"position_bound_px", row.position_bound_px},
                                   {"angle_rms_deg", row.angle_deg},
-                                  {"angle_bound_deg", row.angle_bound_deg}};
+                                  {"angle_bound_deg", row.angle_bound_deg},
+                                  {"position_over_std", row.position_over_std},
+                                  {"angle_over_std", row.angle_over_std},
+                                  {"within_two_std", row.within_two_std}};
   };
   line["sizes"] = nlohmann::ordered_json::array();
   for (const auto& row : tally.rows()) line["sizes"].push_back(add_row(row));
   line["all"] = add_row(tally.total(0));
   line["graded"] = add_row(tally.total(kGradedPx));
   line["false"] = tally.false_finds();
+  line["look_alikes"] = tally.look_alikes();
   for (const auto axis : {AccuracyTally::Axis::kX, AccuracyTally::Axis::kY}) {
     auto& bias = line[axis == AccuracyTally::Axis::kX ? "phase_bias_x_px" : "phase_bias_y_px"];
     for (const auto& phase : tally.phases(axis, 0)) bias.push_back(phase.mean_px);
@@ -178,8 +202,9 @@ void print_summary(const AccuracyArguments& arguments, const std::vector<Contend
       "5, light 1±40 %%, minimum score %.1f\n\n",
       machine_line().c_str(), arguments.scenes, static_cast<unsigned long long>(arguments.seed),
       kMinScore);
-  std::printf("%-9s %-8s %6s %6s %6s %11s %9s %11s %9s\n", "", "size px", "found", "missed",
-              "under", "rms px", "bound", "rms deg", "bound");
+  std::printf("%-9s %-8s %6s %6s %6s %9s %7s %9s %7s %8s %8s %8s\n", "", "size px", "found",
+              "missed", "under", "rms px", "bound", "rms deg", "bound", "px/sigma", "deg/sig",
+              "% in 2");
   for (const auto& [who, tally] : contenders) print_table(who, tally);
   std::printf(
       "\nmean error in px by the eighth of a pixel that the truth lies in, ± its standard "
@@ -204,8 +229,9 @@ Result<void> measure(const AccuracyArguments& arguments, bool json) {
     finders.emplace_back(find_with_opencv);
   }
   ThreadPool pool(0);
-  const auto verdicts = synth::judge_scenes(
-      *photos, arguments.seed, static_cast<std::size_t>(arguments.scenes), finders, pool);
+  const auto verdicts =
+      synth::judge_scenes(*photos, arguments.seed, static_cast<std::size_t>(arguments.scenes),
+                          kMinScore, finders, pool);
   if (!verdicts) return tl::make_unexpected(verdicts.error());
   for (const auto& scene : *verdicts) {
     for (std::size_t i = 0; i < contenders.size(); ++i) {

@@ -47,6 +47,31 @@ void count(AccuracyTally::Row& row, const Verdict& verdict, double min_score) {
   row.angle_bound_deg += bound.angle_std_deg * bound.angle_std_deg;
 }
 
+// Errors over the standard deviations that came with them.
+void compare_with_std(AccuracyTally::Row& row, const std::vector<Verdict>& verdicts) {
+  double position = 0;
+  double angle = 0;
+  int within = 0;
+  int count = 0;
+  for (const Verdict& verdict : verdicts) {
+    if (!verdict.find || verdict.size_px < row.min_size_px || verdict.size_px >= row.max_size_px)
+      continue;
+    const Find& find = *verdict.find;
+    if (!(find.x_std_px > 0 && find.y_std_px > 0 && find.angle_std_deg > 0)) continue;
+    const std::array<double, 3> ratios = {verdict.x_error_px / find.x_std_px,
+                                          verdict.y_error_px / find.y_std_px,
+                                          verdict.angle_error_deg / find.angle_std_deg};
+    position += ratios[0] * ratios[0] + ratios[1] * ratios[1];
+    angle += ratios[2] * ratios[2];
+    for (const double ratio : ratios) within += std::abs(ratio) <= 2 ? 1 : 0;
+    ++count;
+  }
+  if (count == 0) return;
+  row.position_over_std = std::sqrt(position / (2.0 * count));
+  row.angle_over_std = std::sqrt(angle / count);
+  row.within_two_std = within / (3.0 * count);
+}
+
 // Sums of squares become root mean squares.
 void finish(AccuracyTally::Row& row) {
   const double found = std::max(1.0, static_cast<double>(row.found));
@@ -102,7 +127,20 @@ double score_at(const ImageView& picture, const ImageView& pattern, const Pose& 
   return energy > 0 ? (sp - s * p / n) / std::sqrt(energy) : 0;
 }
 
-SceneVerdict judge(const AccuracyScene& scene, const std::vector<Find>& finds) {
+namespace {
+
+bool is_look_alike(const AccuracyScene& scene, const Find& find, double min_score) {
+  const double clear = std::min(scene.pattern.width(), scene.pattern.height()) / 2.0;
+  for (const InstanceTruth& truth : scene.truths) {
+    if (std::hypot(find.x_px - truth.x_px, find.y_px - truth.y_px) < clear) return false;
+  }
+  return !scene.picture.empty() && score_at(scene.picture.view(), scene.pattern.view(),
+                                            {find.x_px, find.y_px, find.angle_deg, 1}) >= min_score;
+}
+
+}  // namespace
+
+SceneVerdict judge(const AccuracyScene& scene, const std::vector<Find>& finds, double min_score) {
   SceneVerdict verdict;
   verdict.seed = scene.seed;
   for (std::size_t i = 0; i < scene.truths.size(); ++i) {
@@ -123,7 +161,8 @@ SceneVerdict judge(const AccuracyScene& scene, const std::vector<Find>& finds) {
       nearest_px = distance;
     }
     if (nearest == nullptr) {
-      verdict.false_finds.push_back(find);
+      (is_look_alike(scene, find, min_score) ? verdict.look_alikes : verdict.false_finds)
+          .push_back(find);
       continue;
     }
     nearest->find = find;
@@ -136,7 +175,7 @@ SceneVerdict judge(const AccuracyScene& scene, const std::vector<Find>& finds) {
 
 Result<std::vector<std::vector<SceneVerdict>>> judge_scenes(const std::vector<Photo>& photos,
                                                             std::uint64_t first_seed,
-                                                            std::size_t count,
+                                                            std::size_t count, double min_score,
                                                             const std::vector<Finder>& finders,
                                                             ThreadPool& pool) {
   using Verdicts = std::vector<SceneVerdict>;
@@ -147,7 +186,7 @@ Result<std::vector<std::vector<SceneVerdict>>> judge_scenes(const std::vector<Ph
     for (const Finder& finder : finders) {
       const auto finds = finder(*scene);
       if (!finds) return tl::make_unexpected(finds.error());
-      verdicts.push_back(judge(*scene, *finds));
+      verdicts.push_back(judge(*scene, *finds, min_score));
     }
     return verdicts;
   };
@@ -164,6 +203,7 @@ Result<std::vector<std::vector<SceneVerdict>>> judge_scenes(const std::vector<Ph
 void AccuracyTally::add(const SceneVerdict& verdict) {
   verdicts_.insert(verdicts_.end(), verdict.instances.begin(), verdict.instances.end());
   false_finds_ += static_cast<std::int64_t>(verdict.false_finds.size());
+  look_alikes_ += static_cast<std::int64_t>(verdict.look_alikes.size());
 }
 
 std::vector<AccuracyTally::Row> AccuracyTally::rows() const {
@@ -177,6 +217,7 @@ std::vector<AccuracyTally::Row> AccuracyTally::rows() const {
         count(rows[i], verdict, min_score_);
     }
     finish(rows[i]);
+    compare_with_std(rows[i], verdicts_);
   }
   return rows;
 }
@@ -189,6 +230,7 @@ AccuracyTally::Row AccuracyTally::total(int min_size_px) const {
     if (verdict.size_px >= min_size_px) count(row, verdict, min_score_);
   }
   finish(row);
+  compare_with_std(row, verdicts_);
   return row;
 }
 

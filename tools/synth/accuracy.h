@@ -38,6 +38,10 @@ struct Find {
   double y_px = 0;
   double angle_deg = 0;
   double score = 0;
+  // What the finder thinks of its own exactness; 0: nothing.
+  double x_std_px = 0;
+  double y_std_px = 0;
+  double angle_std_deg = 0;
 };
 
 // An instance and what was found of it.
@@ -56,18 +60,24 @@ struct SceneVerdict {
   std::uint64_t seed = 0;
   std::vector<Verdict> instances;
   std::vector<Find> false_finds;
+  std::vector<Find> look_alikes;
 };
 
-// A find belongs to the nearest instance within 3 px and 3°; what is left over is false.
-[[nodiscard]] SceneVerdict judge(const AccuracyScene& scene, const std::vector<Find>& finds);
+// A find belongs to the nearest instance within 3 px and 3°. What is left over is false, unless it
+// lies clear of all instances (their centres half the pattern's smaller side away or more) and the
+// picture there really agrees with the pattern: score_at >= min_score. A photograph may hold such a
+// place by chance, a dark roof with a bright rim say; it counts as a look-alike, apart.
+[[nodiscard]] SceneVerdict judge(const AccuracyScene& scene, const std::vector<Find>& finds,
+                                 double min_score);
 
 // Finds a scene's pattern; called from several threads at a time.
 using Finder = std::function<Result<std::vector<Find>>(const AccuracyScene& scene)>;
 
-// Makes the scenes of seeds first_seed … first_seed + count − 1 and has each finder judged on them:
-// verdicts[scene][finder]. The first error of a scene or finder ends it.
+// Makes the scenes of seeds first_seed … first_seed + count − 1 and has each finder, which finds
+// what scores min_score, judged on them: verdicts[scene][finder]. The first error of a scene or
+// finder ends it.
 [[nodiscard]] Result<std::vector<std::vector<SceneVerdict>>> judge_scenes(
-    const std::vector<Photo>& photos, std::uint64_t first_seed, std::size_t count,
+    const std::vector<Photo>& photos, std::uint64_t first_seed, std::size_t count, double min_score,
     const std::vector<Finder>& finders, ThreadPool& pool);
 
 // Sums over scenes.
@@ -89,10 +99,17 @@ class AccuracyTally {
     double angle_deg = 0;
     double position_bound_px = 0;
     double angle_bound_deg = 0;
+    // Root mean squares of x, y and angle errors over the standard deviations that the finder gave
+    // them (1 where they are right), and the share of those errors within two of them; 0 where it
+    // gave none.
+    double position_over_std = 0;
+    double angle_over_std = 0;
+    double within_two_std = 0;
   };
   [[nodiscard]] std::vector<Row> rows() const;  // by size
   [[nodiscard]] Row total(int min_size_px) const;
   [[nodiscard]] std::int64_t false_finds() const { return false_finds_; }
+  [[nodiscard]] std::int64_t look_alikes() const { return look_alikes_; }
 
   // Mean error along one axis by sub-pixel phase: bin i holds true places whose fraction lies in
   // [i/8, (i+1)/8).
@@ -112,6 +129,7 @@ class AccuracyTally {
   double min_score_;
   std::vector<Verdict> verdicts_;
   std::int64_t false_finds_ = 0;
+  std::int64_t look_alikes_ = 0;
 };
 
 }  // namespace patternd::synth

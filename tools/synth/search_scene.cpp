@@ -24,7 +24,8 @@ Result<std::vector<Find>> search_scene(const AccuracyScene& scene, double min_sc
   matcher->match(scene.picture.view(), matches, times);
   std::vector<Find> finds;
   for (const Match& match : matches)
-    finds.push_back({match.x_px, match.y_px, match.angle_deg, match.score});
+    finds.push_back({match.x_px, match.y_px, match.angle_deg, match.score, match.x_std_px,
+                     match.y_std_px, match.angle_std_deg});
   return finds;
 }
 

@@ -20,10 +20,10 @@ namespace patternd::cuda {
 PATTERND_DEVICE u32 tile_root(const ComponentsParameters& p, int x, int y, u32 run) {
   const u16* const local = global<const u16>(p.local);
   const int root = local[(y * p.words + x) * kNodesPerWord + static_cast<int>(run)];
-  const int word = root / kNodesPerWord;
+  const int word = root / kTileNodeStride;
   const int at = (y / kTileRows * kTileRows + word / kTileWords) * p.words +
                  x / kTileWords * kTileWords + word % kTileWords;
-  return static_cast<u32>(at * kNodesPerWord + root % kNodesPerWord);
+  return static_cast<u32>(at * kNodesPerWord + root % kTileNodeStride);
 }
 
 // ---- seams
@@ -131,37 +131,38 @@ PATTERND_DEVICE BlockSum block_sum(u32 value) {
   return sum;
 }
 
-// Which of the tiles' roots in a word are the picture's; the others get their root as parent. Four
-// at a time, so that their parents are on the way together.
-PATTERND_DEVICE u32 roots_of_word(const ComponentsParameters& p, u32 roots, u32 first_node) {
-  constexpr int kTogether = 4;
+struct NumberMemory {
+  u16 nodes[kNumberThreads * kNodesPerWord];  // of the block, that touch their tile's edge
+  u32 own[kNumberThreads];                    // by word: roots of the picture
+};
+
+// Which of the tiles' roots in the thread's word are the picture's; the others get their root as
+// parent. Those to be looked up crowd in words at the tiles' edges, so the block shares them out.
+PATTERND_DEVICE u32 roots_of_word(const ComponentsParameters& p, NumberMemory& memory, u32 roots) {
   const PictureForest forest{global<u32>(p.parent)};
-  u32 own = roots & 0xFFFF & ~(roots >> 16);
-  for (u32 rest = roots >> 16; rest != 0;) {
-    u32 bits[kTogether];
-    u32 parents[kTogether];
-#pragma unroll
-    for (int i = 0; i < kTogether; ++i) {
-      bits[i] = rest & (0U - rest);
-      rest ^= bits[i];
-      if (bits[i] != 0)
-        parents[i] = forest.parent(first_node + static_cast<u32>(highest_bit(bits[i])));
-    }
-#pragma unroll
-    for (int i = 0; i < kTogether; ++i) {
-      if (bits[i] == 0) continue;
-      const u32 node = first_node + static_cast<u32>(highest_bit(bits[i]));
-      if (parents[i] == node)
-        own |= bits[i];
-      else
-        forest.set_parent(node, root_or_numbered(forest, node, parents[i]));
-    }
+  const int thread = thread_x();
+  u32 touching = roots >> 16;
+  memory.own[thread] = roots & 0xFFFF & ~touching;
+  const BlockSum nodes = block_sum(static_cast<u32>(population(touching)));
+  for (u32 place = nodes.before; touching != 0; touching &= touching - 1, ++place)
+    memory.nodes[place] = static_cast<u16>(thread * kNodesPerWord + lowest_bit(touching));
+  block_barrier();
+  for (u32 i = static_cast<u32>(thread); i < nodes.total; i += kNumberThreads) {
+    const u32 local = memory.nodes[i];
+    const u32 node = static_cast<u32>(block_x() * kNumberThreads * kNodesPerWord) + local;
+    const u32 up = forest.parent(node);
+    if (up == node)
+      atomic_set_bits(&memory.own[local / kNodesPerWord], 1U << local % kNodesPerWord);
+    else
+      forest.set_parent(node, root_or_numbered(forest, node, up));
   }
-  return own;
+  block_barrier();
+  return memory.own[thread];
 }
 
 PATTERND_KERNEL __launch_bounds__(kNumberThreads)
     patternd_components_number(const ComponentsParameters p) {
+  __shared__ NumberMemory memory;
   const u32* const part_roots = global<const u32>(p.part_roots);
   u32* const parent = global<u32>(p.parent);
   DeviceComponent* const components = global<DeviceComponent>(p.components);
@@ -170,7 +171,7 @@ PATTERND_KERNEL __launch_bounds__(kNumberThreads)
   const int at = block_x() * kNumberThreads + thread_x();
   const u32 first_node = static_cast<u32>(at) * kNodesPerWord;
   const u32 roots = at < p.words * p.height ? global<const u32>(p.roots)[at] : 0;
-  const u32 own = roots_of_word(p, roots, first_node);
+  const u32 own = roots_of_word(p, memory, roots);
   before = block_sum(before).total;
   u32 label = before + block_sum(static_cast<u32>(population(own))).before;
   for (u32 rest = own; rest != 0; rest &= rest - 1) {
@@ -226,9 +227,9 @@ PATTERND_DEVICE Addition addition_of(const ComponentsParameters& p, const TileCo
   return a;
 }
 
-PATTERND_DEVICE void store_component(DeviceComponent& to, const Addition& a) {
-  to = DeviceComponent{a.sums[0], a.sums[1], a.sums[2],  a.sums[3],  a.sums[4],  a.sums[5],
-                       a.sums[6], a.peak,    a.sides[0], a.sides[1], a.sides[2], a.sides[3]};
+PATTERND_DEVICE DeviceComponent component_of(const Addition& a) {
+  return {a.sums[0], a.sums[1], a.sums[2],  a.sums[3],  a.sums[4],  a.sums[5],
+          a.sums[6], a.peak,    a.sides[0], a.sides[1], a.sides[2], a.sides[3]};
 }
 
 PATTERND_DEVICE void add_to_component(DeviceComponent& to, const Addition& a) {
@@ -244,7 +245,10 @@ PATTERND_DEVICE void add_to_component(DeviceComponent& to, const Addition& a) {
 // Many tiles' components belong to one large component of the picture, whose sums all blocks would
 // fight for: a block adds up those that share the label of its largest one before it adds.
 constexpr int kFinishWarps = kFinishThreads / kWarpSize;
+constexpr int kComponentPieces = sizeof(DeviceComponent) / sizeof(Words4);
 struct MergeMemory {
+  DeviceComponent whole[kFinishThreads];  // components of one tile
+  u32 labels[kFinishThreads];             // theirs; 0: none
   u32 largest_area;
   u32 main_label;
   u64 sums[7][kFinishWarps];
@@ -302,13 +306,25 @@ PATTERND_DEVICE void add_main(const MergeMemory& memory, DeviceComponent& to) {
   }
 }
 
-// `label` 0: nothing to add.
+// Stores components of one tile, neighbouring lanes neighbouring pieces: a component's memory is
+// written at once.
+PATTERND_DEVICE void store_whole(const ComponentsParameters& p, const MergeMemory& memory) {
+  Words4* const to = global<Words4>(p.components);
+  const Words4* const pieces = reinterpret_cast<const Words4*>(memory.whole);
+#pragma unroll
+  for (int k = 0; k < kComponentPieces; ++k) {
+    const int i = k * kFinishThreads + thread_x();
+    const u32 label = memory.labels[i / kComponentPieces];
+    if (label != 0)
+      to[static_cast<i64>(label - 1) * kComponentPieces + i % kComponentPieces] = pieces[i];
+  }
+}
+
+// Adds what touches its tile's edge; `label` 0: nothing to add.
 PATTERND_DEVICE void add_block(const ComponentsParameters& p, MergeMemory& memory, u32 label,
                                const Addition& own) {
   DeviceComponent* const components = global<DeviceComponent>(p.components);
   const u32 area = static_cast<u32>(own.sums[0]);
-  if (thread_x() == 0) memory.largest_area = memory.main_label = 0;
-  block_barrier();
   if (label != 0) atomic_maximum(&memory.largest_area, area);
   block_barrier();
   // Any of equals will do, but all threads must see the same one.
@@ -322,33 +338,36 @@ PATTERND_DEVICE void add_block(const ComponentsParameters& p, MergeMemory& memor
     block_barrier();
     add_main(memory, components[main_label - 1]);
   }
-  block_barrier();
 }
 
 PATTERND_DEVICE void merge(const ComponentsParameters& p, MergeMemory& memory) {
   const u32* const parent = global<const u32>(p.parent);
   const TileComponent* const list = global<const TileComponent>(p.tiles);
   const ComponentCounts* const counts = global<const ComponentCounts>(p.counts);
+  const int thread = thread_x();
   const int listed = counts->tile_components > static_cast<u32>(p.capacity)
                          ? p.capacity
                          : static_cast<int>(counts->tile_components);
   for (int first = block_x() * kFinishThreads; first < listed;
        first += p.merge_blocks * kFinishThreads) {
-    const int at = first + thread_x();
     u32 label = 0;
+    bool whole = false;
     Addition own{};
-    if (at < listed) {
-      const TileComponent c = list[at];
-      const u32 top = c.node / static_cast<u32>(kNodesPerWord * p.words);
+    if (first + thread < listed) {
+      const TileComponent c = list[first + thread];
+      const u32 row = c.node / static_cast<u32>(kNodesPerWord * p.words);
       label = final_label(parent, c.node);
       if (label > static_cast<u32>(p.capacity)) label = 0;
       own = addition_of(p, c);
-      if (label != 0 && !touches_edge(c, top % kTileRows)) {
-        store_component(global<DeviceComponent>(p.components)[label - 1], own);
-        label = 0;
-      }
+      whole = !touches_edge(c, row % kTileRows);
     }
-    add_block(p, memory, label, own);
+    if (thread == 0) memory.largest_area = memory.main_label = 0;
+    memory.labels[thread] = whole ? label : 0;
+    if (whole) memory.whole[thread] = component_of(own);
+    block_barrier();
+    store_whole(p, memory);
+    add_block(p, memory, whole ? 0 : label, own);
+    block_barrier();
   }
   // For the next picture.
   const int parts = (p.words * p.height + kNumberThreads - 1) / kNumberThreads;

@@ -13,9 +13,11 @@ inline constexpr int kTileColumns = 32 * kTileWords;
 inline constexpr int kTileThreads = kTileWords * kTileRows;
 // Runs of foreground start at least two pixels apart, so that half the position names a run.
 inline constexpr int kNodesPerWord = 16;
-inline constexpr int kTileNodes = kTileThreads * kNodesPerWord;
+// In a tile's forest; one more, so that where all threads take their own nodes, each has its bank.
+inline constexpr int kTileNodeStride = kNodesPerWord + 1;
+inline constexpr int kTileNodes = kTileThreads * kTileNodeStride;
 // Components of several runs that a tile adds up at a time: what 48 KiB have place for.
-inline constexpr int kTileSums = 320;
+inline constexpr int kTileSums = 288;
 inline constexpr int kSeamThreads = 256;
 inline constexpr int kNumberThreads = 256;  // words of a part
 inline constexpr int kFinishThreads = 256;
@@ -70,7 +72,7 @@ struct ComponentsParameters {
   Address picture;     // grey, 8 or 16 bit
   Address range;       // int[2], low and high, where the device chose them; else 0
   Address bits;        // u32[height][words]: the foreground
-  Address local;       // u16[height · words][kNodesPerWord]: the root of a run, within its tile
+  Address local;       // u16[height · words][kNodesPerWord]: the root of a run, as its tile's node
   Address parent;      // u32[height · words · kNodesPerWord], of the tiles' roots
   Address roots;       // u32[height · words]: bit i: node i of the word is the root of a tile's
                        // component, bit 16 + i: which touches its tile's edge

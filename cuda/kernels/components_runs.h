@@ -16,6 +16,10 @@
 
 namespace patternd::cuda {
 
+struct alignas(16) Words4 {
+  u32 x, y, z, w;
+};
+
 PATTERND_DEVICE u32 up_to(int bit) { return ~0U >> (31 - bit); }
 PATTERND_DEVICE u32 starts_of(u32 word) { return word & ~(word << 1); }
 // The number, within its word, of the run that starts last up to `bit`.

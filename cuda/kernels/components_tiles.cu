@@ -16,8 +16,8 @@ namespace patternd::cuda {
 
 // In a tile's forest, once a root of several runs has a number: this bit and the number.
 constexpr u32 kNumbered = 0x80000000U;
-// Thirty-two bits for two threads' nodes.
-constexpr int kNodeBitWords = kTileNodes / 32;
+// A bit a node; one word more, so that a thread's may be taken from two.
+constexpr int kNodeBitWords = kTileNodes / 32 + 1;
 
 struct TileSums {  // what TileComponent has, by a component's number
   u32 node[kTileSums];
@@ -35,8 +35,9 @@ struct TileSums {  // what TileComponent has, by a component's number
 
 struct TileMemory {
   u32 words[kTileThreads];
-  u32 parents[kTileNodes];      // where TileForest says
-  u32 grey[kTileNodes];         // of 8 bits, by run of a word, then thread: sum << 13 | peak
+  u32 parents[kTileNodes];
+  // Of 8-bit runs, by run of a word, then thread: sum << 13 | peak.
+  u32 grey[kTileThreads * kNodesPerWord];
   u32 joined[kNodeBitWords];    // roots that other runs have joined
   u32 touching[kNodeBitWords];  // roots of components that touch the tile's edge
   TileSums sums;
@@ -45,24 +46,34 @@ struct TileMemory {
 };
 static_assert(sizeof(TileMemory) <= 48 * 1024, "what every GPU has");
 
-// By run of a word, then thread: where all threads take their own nodes, each has its own bank.
 struct TileForest {
   u32* parents;
-  __device__ u32* at(u32 node) const {
-    return parents + (node % kNodesPerWord * kTileThreads + node / kNodesPerWord);
-  }
-  __device__ u32 parent(u32 node) const { return load_fresh(at(node)); }
-  __device__ void set_parent(u32 node, u32 parent) const { store_through(at(node), parent); }
+  __device__ u32 parent(u32 node) const { return load_fresh(parents + node); }
+  __device__ void set_parent(u32 node, u32 parent) const { store_through(parents + node, parent); }
   __device__ u32 lower_parent(u32 node, u32 parent) const {
-    return atomic_minimum(at(node), parent);
+    return atomic_minimum(parents + node, parent);
   }
 };
+
+// The bits of a word's nodes, from its first node on.
+PATTERND_DEVICE u32 bits_of_nodes(const u32* bits, u32 node) {
+  const u64 two = static_cast<u64>(bits[node / 32 + 1]) << 32 | bits[node / 32];
+  return static_cast<u32>(two >> node % 32) & 0xFFFF;
+}
+PATTERND_DEVICE void set_bit_of_node(u32* bits, u32 node) {
+  atomic_set_bits(bits + node / 32, 1U << node % 32);
+}
+// Bits 2i and 2i + 1 for bit i: the places where the runs of a word may start.
+PATTERND_DEVICE u32 places_of(u32 runs) {
+  u32 spread = (runs | runs << 8) & 0x00FF00FF;
+  spread = (spread | spread << 4) & 0x0F0F0F0F;
+  spread = (spread | spread << 2) & 0x33333333;
+  spread = (spread | spread << 1) & 0x55555555;
+  return spread | spread << 1;
+}
 
 // ---- bits
 
-struct alignas(16) Words4 {
-  u32 x, y, z, w;
-};
 struct Pixels {  // 32 of 8 bits
   u32 four[8];
 };
@@ -155,7 +166,7 @@ PATTERND_DEVICE TileWord tile_word(const ComponentsParameters& p) {
   w.inside = w.x < p.words && w.y < p.height;
   w.tile_x = static_cast<u32>(thread % kTileWords * 32);
   w.tile_y = static_cast<u32>(thread / kTileWords);
-  w.node = static_cast<u32>(thread * kNodesPerWord);
+  w.node = static_cast<u32>(thread * kTileNodeStride);
   w.pixels = global<const u8>(p.picture) + static_cast<i64>(w.y) * p.picture_stride_bytes +
              static_cast<i64>(w.x) * (p.deep != 0 ? 64 : 32);
   return w;
@@ -200,6 +211,7 @@ PATTERND_DEVICE void clear_sums(TileSums& sums) {
 PATTERND_DEVICE void clear_tile(TileMemory& tile) {
   if (thread_x() == 0) tile.counts = 0;
   if (thread_x() < kNodeBitWords) tile.joined[thread_x()] = tile.touching[thread_x()] = 0;
+  static_assert(kNodeBitWords <= kTileThreads, "a thread a word");
   clear_sums(tile.sums);
 }
 
@@ -216,7 +228,7 @@ PATTERND_DEVICE Corner corner_of(const TileMemory& tile, u32 word) {
   return c;
 }
 
-constexpr u32 kNodesToUpper = kTileWords * kNodesPerWord;
+constexpr u32 kNodesToUpper = kTileWords * kTileNodeStride;
 
 // Unions that are left once each run has its first parent.
 struct Touches {
@@ -240,7 +252,7 @@ PATTERND_DEVICE Touches plant(const TileForest& forest, const Corner& c, u32 nod
       parent = node - kNodesToUpper + run_at(upper_starts, bit);
     } else if (start == 1 && rest.left) {
       rest.left = false;
-      parent = node - kNodesPerWord + last_run(c.left);
+      parent = node - kTileNodeStride + last_run(c.left);
     }
     forest.set_parent(own, parent);
   }
@@ -259,19 +271,42 @@ PATTERND_DEVICE void shorten(const TileForest& forest, u32 node, u32 word) {
   }
 }
 
+// The one touch of the word's left or lower left corner, if any, that has not planted a run.
+PATTERND_DEVICE bool corner_pair(const Corner& c, bool left, bool eight, u32 node, u32& a, u32& b) {
+  const u32 left_node = node - kTileNodeStride;
+  if (left) {
+    a = node;
+    b = left_node + last_run(c.left);
+  } else if (eight && touches_upper_left(c)) {
+    a = node;
+    b = left_node - kNodesToUpper + last_run(c.upper_left);
+  } else if (eight && left_touches_upper(c)) {
+    a = left_node + last_run(c.left);
+    b = node - kNodesToUpper;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 PATTERND_DEVICE void unite_rest(const TileForest& forest, const Corner& c, Touches rest, u32 node,
                                 bool eight) {
   const u32 upper = node - kNodesToUpper;
   const u32 starts = starts_of(c.word);
   const u32 upper_starts = starts_of(c.upper);
-  for (; rest.upper != 0; rest.upper &= rest.upper - 1) {
-    const int bit = lowest_bit(rest.upper);
-    unite(forest, node + run_at(starts, bit), upper + run_at(upper_starts, bit));
+  u32 a = 0;
+  u32 b = 0;
+  bool more = corner_pair(c, rest.left, eight, node, a, b);
+  while (more || rest.upper != 0) {
+    if (!more) {
+      const int bit = lowest_bit(rest.upper);
+      rest.upper &= rest.upper - 1;
+      a = node + run_at(starts, bit);
+      b = upper + run_at(upper_starts, bit);
+    }
+    more = false;
+    unite(forest, a, b);
   }
-  if (rest.left) unite(forest, node, node - kNodesPerWord + last_run(c.left));
-  if (!eight) return;
-  if (touches_upper_left(c)) unite(forest, node, upper - kNodesPerWord + last_run(c.upper_left));
-  if (left_touches_upper(c)) unite(forest, node - kNodesPerWord + last_run(c.left), upper);
 }
 
 // Makes each run of the word point to its root, here and for the kernels behind; returns which are
@@ -291,9 +326,8 @@ PATTERND_DEVICE u32 flatten(const ComponentsParameters& p, TileMemory& tile,
       parent[everywhere] = everywhere;
     } else {
       forest.set_parent(w.node + run, root);
-      u32* const joined = &tile.joined[root / 32];
-      const u32 bit = 1U << root % 32;
-      if ((load_fresh(joined) & bit) == 0) atomic_set_bits(joined, bit);
+      if ((load_fresh(tile.joined + root / 32) >> root % 32 & 1) == 0)
+        set_bit_of_node(tile.joined, root);
     }
   }
   return roots;
@@ -313,7 +347,7 @@ struct Roots {
 PATTERND_DEVICE Roots number_roots(TileMemory& tile, const TileForest& forest, u32 node, u32 all) {
   Roots r;
   r.all = all;
-  r.joined = tile.joined[node / 32] >> node % 32 & all;
+  r.joined = bits_of_nodes(tile.joined, node) & all;
   const u32 own =
       static_cast<u32>(population(r.joined)) << 16 | static_cast<u32>(population(all & ~r.joined));
   const u32 up_to_own = warp_sum_up_to(own);
@@ -329,10 +363,10 @@ PATTERND_DEVICE Roots number_roots(TileMemory& tile, const TileForest& forest, u
 }
 
 PATTERND_DEVICE u32 node_in_picture(const ComponentsParameters& p, u32 node) {
-  const int word = static_cast<int>(node / kNodesPerWord);
+  const int word = static_cast<int>(node / kTileNodeStride);
   const int at = (block_y() * kTileRows + word / kTileWords) * p.words + block_x() * kTileWords +
                  word % kTileWords;
-  return static_cast<u32>(at) * kNodesPerWord + node % kNodesPerWord;
+  return static_cast<u32>(at) * kNodesPerWord + node % kTileNodeStride;
 }
 
 PATTERND_DEVICE void list_component(const ComponentsParameters& p, u32 place,
@@ -427,22 +461,20 @@ PATTERND_DEVICE void add_warp_to_sums(TileSums& sums, u32 at, const RunSums& s, 
   atomic_maximum(&sums.peak[at], peak);
 }
 
-// The number of a run's component less `first`; kTileSums and more: not one to be summed up now.
-PATTERND_DEVICE u32 number_of(const TileForest& forest, const Roots& roots, u32 node, u32 run,
-                              u32 first) {
-  if ((roots.all & ~roots.joined) >> run & 1) return kTileSums;
-  u32 number = forest.parent(node + run);
+// The number of a run's component of several, less `first`; kTileSums and more: not one to be
+// summed up now.
+PATTERND_DEVICE u32 number_of(const TileForest& forest, u32 node, u32 first) {
+  u32 number = forest.parent(node);
   // Another thread that shortened its way may have put back a parent that is no root.
   while ((number & kNumbered) == 0) number = forest.parent(number);
   return (number & ~kNumbered) - first;
 }
 
-// Which component most of the warp's words start with, if several do; else kTileSums.
-PATTERND_DEVICE u32 main_number(const TileForest& forest, const Roots& roots, u32 node, u32 word,
-                                u32 first) {
+// Which component most of the warp's words start with, if several do; else kTileSums. `starts`: of
+// the runs of components of several.
+PATTERND_DEVICE u32 main_number(const TileForest& forest, u32 node, u32 starts, u32 first) {
   u32 own = kTileSums;
-  if (word != 0)
-    own = number_of(forest, roots, node, static_cast<u32>(lowest_bit(word)) / 2, first);
+  if (starts != 0) own = number_of(forest, node + static_cast<u32>(lowest_bit(starts)) / 2, first);
   u32 chosen = kTileSums;
   int most = 1;
 #pragma unroll
@@ -457,20 +489,24 @@ PATTERND_DEVICE u32 main_number(const TileForest& forest, const Roots& roots, u3
   return chosen;
 }
 
+PATTERND_DEVICE int runs_before(u32 word, int bit) {
+  return population(starts_of(word) & ((1U << bit) - 1));
+}
+
 // Adds the runs of the thread's word to the sums of components `first` to `first` + kTileSums − 1.
 PATTERND_DEVICE void sum_up(const ComponentsParameters& p, TileMemory& tile,
                             const TileForest& forest, const TileWord& w, const Roots& roots,
                             u32 word, u32 first) {
-  const u32 main = main_number(forest, roots, w.node, word, first);
+  u32 starts = starts_of(word) & ~places_of(roots.all & ~roots.joined);
+  const u32 main = main_number(forest, w.node, starts, first);
   RunSums of_main{};
-  int run = 0;
-  for (u32 starts = starts_of(word); starts != 0; starts &= starts - 1, ++run) {
+  for (; starts != 0; starts &= starts - 1) {
     const int bit = lowest_bit(starts);
     const u32 place = static_cast<u32>(bit) / 2;
-    const u32 number = number_of(forest, roots, w.node, place, first);
+    const u32 number = number_of(forest, w.node + place, first);
     if (number >= kTileSums) continue;
     if (roots.all >> place & 1) tile.sums.node[number] = w.node + place;
-    const RunSums s = sums_of_run(p, tile, w, word, bit, run);
+    const RunSums s = sums_of_run(p, tile, w, word, bit, runs_before(word, bit));
     if (number == main)
       add_run(of_main, s);
     else
@@ -498,8 +534,7 @@ PATTERND_DEVICE void list_sums(const ComponentsParameters& p, TileMemory& tile, 
     c.bottom = sums.bottom[i];
     c.peak = sums.peak[i];
     list_component(p, tile.first + first + i, c);
-    if (touches_edge(c, node / kNodesToUpper))
-      atomic_set_bits(&tile.touching[node / 32], 1U << node % 32);
+    if (touches_edge(c, node / kNodesToUpper)) set_bit_of_node(tile.touching, node);
   }
 }
 
@@ -507,12 +542,11 @@ PATTERND_DEVICE void list_sums(const ComponentsParameters& p, TileMemory& tile, 
 PATTERND_DEVICE u32 list_singles(const ComponentsParameters& p, const TileMemory& tile,
                                  const TileWord& w, const Roots& roots, u32 word, u32 place) {
   u32 touching = 0;
-  int run = 0;
-  for (u32 starts = starts_of(word); starts != 0; starts &= starts - 1, ++run) {
+  for (u32 starts = starts_of(word) & places_of(roots.all & ~roots.joined); starts != 0;
+       starts &= starts - 1) {
     const int bit = lowest_bit(starts);
     const u32 node = static_cast<u32>(bit) / 2;
-    if (((roots.all & ~roots.joined) >> node & 1) == 0) continue;
-    const RunSums s = sums_of_run(p, tile, w, word, bit, run);
+    const RunSums s = sums_of_run(p, tile, w, word, bit, runs_before(word, bit));
     TileComponent c;
     c.node = static_cast<u32>(w.at) * kNodesPerWord + node;
     c.area = s.area;
@@ -568,7 +602,7 @@ PATTERND_KERNEL __launch_bounds__(kTileThreads, 4)
   }
   block_barrier();
   u32 touching = list_singles(p, tile, w, roots, word, tile.first + several + roots.first_single);
-  touching |= tile.touching[w.node / 32] >> w.node % 32 & all;
+  touching |= bits_of_nodes(tile.touching, w.node) & all;
   if (!w.inside) return;
   global<u32>(p.roots)[w.at] = all | touching << 16;
   if (all != 0)

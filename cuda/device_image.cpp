@@ -47,14 +47,16 @@ std::string names_of(const std::vector<DeviceImage>& images) {
 
 }  // namespace
 
-std::vector<DeviceImage> embedded_images() {
+std::vector<DeviceImage> images_of(const PatterndImageRow* row) {
   std::vector<DeviceImage> images;
-  for (const PatterndImageRow* row = patternd_image_rows; row->name != nullptr; ++row) {
+  for (; row->name != nullptr; ++row) {
     images.push_back({row->name, kind_of(row->kind), row->architecture, row->begin,
                       static_cast<std::size_t>(row->end - row->begin)});
   }
   return images;
 }
+
+std::vector<DeviceImage> embedded_images() { return images_of(patternd_images_rows); }
 
 std::vector<std::string> embedded_image_names() {
   std::vector<std::string> names;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/embedded_images.h"
 #include "pipeline/result.h"
 
 namespace patternd::cuda {
@@ -23,8 +24,11 @@ struct DeviceImage {
   std::size_t size_bytes = 0;
 };
 
-// All of this binary's, in the order of architectures, the universal one last. Empty where none
-// could be compiled.
+// Those of a generated table, in its order.
+[[nodiscard]] std::vector<DeviceImage> images_of(const PatterndImageRow* row);
+
+// The service's in this binary, in the order of architectures, the universal one last. Empty where
+// none could be compiled.
 [[nodiscard]] std::vector<DeviceImage> embedded_images();
 
 // Their names, for --version.

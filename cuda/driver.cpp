@@ -45,8 +45,9 @@ Result<void> Driver::load(const std::string& library) {
                                              missing + "; CUDA 6.5's or a newer one is needed");
   }
   PATTERND_CUDA_GRAPHS(PATTERND_CUDA_LOOK_UP)
-#undef PATTERND_CUDA_LOOK_UP
   if (!missing.empty()) missing_graphs_ = "no graphs: the driver has no " + missing;
+  PATTERND_CUDA_ARRAYS(PATTERND_CUDA_LOOK_UP)
+#undef PATTERND_CUDA_LOOK_UP
   return {};
 }
 

@@ -26,6 +26,7 @@ class Driver {
 #define PATTERND_CUDA_MEMBER(member, symbol, arguments) Status(*member) arguments = nullptr;
   PATTERND_CUDA_REQUIRED(PATTERND_CUDA_MEMBER)
   PATTERND_CUDA_GRAPHS(PATTERND_CUDA_MEMBER)
+  PATTERND_CUDA_ARRAYS(PATTERND_CUDA_MEMBER)  // null where the driver lacks them
 #undef PATTERND_CUDA_MEMBER
 
   // Whether the optional group "graphs" is there; else the reason, for status.

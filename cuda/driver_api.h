@@ -78,7 +78,7 @@ inline constexpr unsigned kEventDisableTiming = 0x2;
 inline constexpr unsigned kEventRecordExternal = 0x1;
 inline constexpr int kCaptureModeThreadLocal = 1;
 
-enum class MemoryType : int { kHost = 1, kDevice = 2 };
+enum class MemoryType : int { kHost = 1, kDevice = 2, kArray = 3 };
 
 // CUDA_MEMCPY2D.
 struct Copy2d {
@@ -100,16 +100,26 @@ struct Copy2d {
   std::size_t height = 0;
 };
 
-enum class ResourceType : int { kPitch2d = 3 };
+enum class ResourceType : int { kArray = 0, kPitch2d = 3 };
 enum class ArrayFormat : int { kUint8 = 0x01, kUint16 = 0x02, kFloat = 0x20 };
 enum class AddressMode : int { kWrap = 0, kClamp = 1 };
 enum class FilterMode : int { kPoint = 0, kLinear = 1 };
 inline constexpr unsigned kTextureReadAsInteger = 0x01;
 
-// CUDA_RESOURCE_DESC with the one member of its union that is used.
+// CUDA_ARRAY_DESCRIPTOR.
+struct ArrayDesc {
+  std::size_t width = 0;
+  std::size_t height = 0;
+  ArrayFormat format = ArrayFormat::kUint8;
+  unsigned channels = 1;
+};
+
+// CUDA_RESOURCE_DESC with the members of its union that are used.
 struct ResourceDesc {
   ResourceType type = ResourceType::kPitch2d;
   union {
+    int reserved[32];  // first, so that all of it starts as zero
+    ArrayHandle array;
     struct {
       DevicePointer pointer;
       ArrayFormat format;
@@ -118,7 +128,6 @@ struct ResourceDesc {
       std::size_t height;
       std::size_t pitch_bytes;
     } pitch2d;
-    int reserved[32];
   } resource{};
   unsigned flags = 0;
 };
@@ -205,5 +214,10 @@ struct TextureDesc {
   X(graph_launch, cuGraphLaunch, (GraphExecHandle exec, StreamHandle stream))           \
   X(event_record_with_flags, cuEventRecordWithFlags,                                    \
     (EventHandle event, StreamHandle stream, unsigned flags))
+
+// Textures that are filled by a copy: for the study alone.
+#define PATTERND_CUDA_ARRAYS(X)                                                          \
+  X(array_create, cuArrayCreate_v2, (ArrayHandle * array, const ArrayDesc* description)) \
+  X(array_destroy, cuArrayDestroy, (ArrayHandle array))
 
 }  // namespace patternd::cuda

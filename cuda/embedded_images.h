@@ -1,4 +1,4 @@
-// The table that the generated file holds: this build's device images.
+// The tables that the generated files hold: this build's device images.
 #pragma once
 
 extern "C" {
@@ -15,5 +15,7 @@ struct PatterndImageRow {
   const unsigned char* begin;
   const unsigned char* end;
 };
-extern const PatterndImageRow patternd_image_rows[];
+extern const PatterndImageRow patternd_images_rows[];  // the service's
+extern const PatterndImageRow
+    patternd_study_images_rows[];  // the study's: not linked into programs but its own
 }

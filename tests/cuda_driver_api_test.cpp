@@ -27,6 +27,10 @@ static_assert(offsetof(ResourceDesc, resource.pitch2d.width) ==
               offsetof(CUDA_RESOURCE_DESC, res.pitch2D.width));
 static_assert(offsetof(ResourceDesc, resource.pitch2d.pitch_bytes) ==
               offsetof(CUDA_RESOURCE_DESC, res.pitch2D.pitchInBytes));
+static_assert(offsetof(ResourceDesc, resource.array) == offsetof(CUDA_RESOURCE_DESC, res.array));
+static_assert(sizeof(ArrayDesc) == sizeof(CUDA_ARRAY_DESCRIPTOR));
+static_assert(offsetof(ArrayDesc, format) == offsetof(CUDA_ARRAY_DESCRIPTOR, Format));
+static_assert(offsetof(ArrayDesc, channels) == offsetof(CUDA_ARRAY_DESCRIPTOR, NumChannels));
 static_assert(sizeof(TextureDesc) == sizeof(CUDA_TEXTURE_DESC));
 static_assert(offsetof(TextureDesc, filter_mode) == offsetof(CUDA_TEXTURE_DESC, filterMode));
 static_assert(offsetof(TextureDesc, flags) == offsetof(CUDA_TEXTURE_DESC, flags));
@@ -60,6 +64,8 @@ TEST(CudaDriverApi, HasTheNumbersOfTheDriversHeader) {
   EXPECT_TRUE(same(kCaptureModeThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   EXPECT_TRUE(same(MemoryType::kHost, CU_MEMORYTYPE_HOST));
   EXPECT_TRUE(same(MemoryType::kDevice, CU_MEMORYTYPE_DEVICE));
+  EXPECT_TRUE(same(MemoryType::kArray, CU_MEMORYTYPE_ARRAY));
+  EXPECT_TRUE(same(ResourceType::kArray, CU_RESOURCE_TYPE_ARRAY));
   EXPECT_TRUE(same(ResourceType::kPitch2d, CU_RESOURCE_TYPE_PITCH2D));
   EXPECT_TRUE(same(ArrayFormat::kUint8, CU_AD_FORMAT_UNSIGNED_INT8));
   EXPECT_TRUE(same(ArrayFormat::kUint16, CU_AD_FORMAT_UNSIGNED_INT16));

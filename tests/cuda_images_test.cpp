@@ -10,12 +10,14 @@
 
 namespace {
 
-std::string read(const std::string& name) {
-  std::ifstream file(std::string(PATTERND_IMAGE_DIR) + "/" + name);
+std::string read_from(const std::string& folder, const std::string& name) {
+  std::ifstream file(folder + "/" + name);
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
 }
+
+std::string read(const std::string& name) { return read_from(PATTERND_IMAGE_DIR, name); }
 
 // The universal image as text: 64 bits are embedded on 64-bit machines, the other is built beside
 // it.
@@ -102,6 +104,17 @@ TEST(DeviceImages, HaveTheSameKernelsAndParametersFromBothCompilers) {
   const auto wide = kernels_of(universal(64));
   if (wide.empty() || native.empty()) GTEST_SKIP() << "nvcc or clang is not here";
   EXPECT_EQ(native, wide);
+}
+
+// The study's image is made by the same rule and never part of the service's.
+TEST(DeviceImages, KeepTheStudysKernelsApart) {
+  const std::string study = read_from(PATTERND_STUDY_IMAGE_DIR, "universal.universal");
+  if (study.empty()) GTEST_SKIP() << "clang with the NVPTX back end is not here";
+  EXPECT_NE(study.find(".version 4.1\n"), std::string::npos);
+  EXPECT_NE(study.find(".target sm_30\n"), std::string::npos);
+  EXPECT_EQ(study.find(".extern .func"), std::string::npos);
+  EXPECT_NE(study.find(".entry patternd_study_copy"), std::string::npos);
+  EXPECT_EQ(read("universal.universal").find("patternd_study_"), std::string::npos);
 }
 
 TEST(DeviceImages, SpillHardlyAnyRegistersInNativeCode) {

@@ -51,6 +51,18 @@ class Cli(unittest.TestCase):
         self.assertIn("backends: cpu", done.stdout)
         self.assertIn("device images:", done.stdout)
 
+    def test_says_in_one_line_why_there_is_no_gpu_to_measure(self):
+        if not (BIN / "patternd-bench").exists():
+            self.skipTest("this build has no benchmark")
+        if pathlib.Path("/dev/nvidia0").exists():
+            self.skipTest("there is a GPU")
+        for words in (["bench", "seeds"], ["bench", "seeds", "--json"]):
+            done = run(*words)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertEqual(done.stdout, "")
+            self.assertRegex(done.stderr, r"\Apatternctl bench seeds: .*\n\Z")
+        self.assertEqual(run("bench", "seeds", "--table", "nonsense").returncode, 2)
+
     def test_ends_with_2_and_a_message_on_wrong_use(self):
         for words in ([], ["nonsense"], ["match"], ["match", "--nonsense"], ["teach", "x.png", "--roi", "1,2,3", "-o", "y"],
                       ["match", "--pattern", "/nonexistent.yaml", "x.png"],

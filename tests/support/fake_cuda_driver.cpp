@@ -174,7 +174,8 @@ FAKE Status cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, std::size_t bytes
 }
 FAKE Status cuMemcpy2DAsync_v2(const Copy2d* copy, StreamHandle) {
   const Status status = count();
-  if (status != kSuccess) return status;
+  // An array is a handle only.
+  if (status != kSuccess || copy->dst_type == MemoryType::kArray) return status;
   const auto* from = copy->src_type == MemoryType::kHost
                          ? static_cast<const char*>(copy->src_host)
                          : reinterpret_cast<const char*>(copy->src_device);
@@ -222,6 +223,12 @@ FAKE Status cuTexObjectCreate(TextureHandle* texture, const ResourceDesc*, const
   *texture = 7;
   return count();
 }
+FAKE Status cuArrayCreate_v2(ArrayHandle* array, const ArrayDesc*) {
+  const Status status = count();
+  if (status == kSuccess) *array = some_handle<ArrayHandle>();
+  return status;
+}
+FAKE Status cuArrayDestroy(ArrayHandle) { return count(); }
 #ifndef PATTERND_FAKE_LACKS_A_FUNCTION
 FAKE Status cuTexObjectDestroy(TextureHandle) { return count(); }
 #endif

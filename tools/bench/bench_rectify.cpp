@@ -17,30 +17,10 @@
 #include "pipeline/rectify.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/subjects.h"
+#include "tools/synth/plane_camera.h"
 
 namespace patternd::bench {
 namespace {
-
-// Plane tilted by 45 degrees at distance 3, focal factor 2.1, polynomial 1 + 0.04 r² + 0.01 r⁴;
-// `turned` by 90 degrees, so that neighbouring output pixels read different input rows (T7).
-CameraModel tilted_plane(int size, bool turned) {
-  CameraModel model;
-  model.image_width = size;
-  model.image_height = size;
-  const double c = (size - 1) / 2.0;
-  const double s = size / 2.0;
-  model.lens.model = LensModel::kBrownConrady;
-  model.lens.camera_matrix = {s, 0, c, 0, s, c, 0, 0, 1};
-  model.lens.distortion = {0.04, 0.01};
-  const Matrix3 to_unit = {1 / s, 0, -c / s, 0, 1 / s, -c / s, 0, 0, 1};
-  const Matrix3 quarter = {0, 1, 0, -1, 0, 0, 0, 0, 1};
-  const double half = std::sqrt(0.5);
-  const Matrix3 view = {2.1, 0, 0, 0, 2.1 * half, 0, 0, half, 3};
-  const Matrix3 to_pixel = {s, 0, c, 0, s, c, 0, 0, 1};
-  const Matrix3 plane = turned ? product(quarter, to_unit) : to_unit;
-  model.plane = Plane{product(to_pixel, product(view, plane)), size, size, 0, {}};
-  return model;
-}
 
 cv::Mat as_mat(MutableImageView view) {
   const int type = view.format == PixelFormat::kGray8    ? CV_8U
@@ -157,7 +137,7 @@ void print_row(const Options& options, const std::string& scene, const Timing& t
 }
 
 void bench_scene(const Options& options, int size, PixelFormat format, bool turned) {
-  const CameraModel model = tilted_plane(size, turned);
+  const CameraModel model = synth::tilted_plane(size, turned);
   Image input = make_picture(size, format);
   Image ours = Image::create(size, size, format).value();
   Image by_fixed = Image::create(size, size, format).value();

@@ -10,12 +10,14 @@ void add_accuracy(CLI::App& program, Options& options);
 void add_components(CLI::App& program, Options& options);
 void add_match(CLI::App& program, Options& options);
 void add_rectify(CLI::App& program, Options& options);
+void add_seeds(CLI::App& program, Options& options);
 
 inline constexpr AddBench kSubjects[] = {
     add_accuracy,
     add_components,
     add_match,
     add_rectify,
+    add_seeds,
 };
 
 }  // namespace patternd::bench

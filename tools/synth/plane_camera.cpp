@@ -1,5 +1,7 @@
 #include "tools/synth/plane_camera.h"
 
+#include <cmath>
+
 #include "calibration/matrix3.h"
 
 namespace patternd::synth {
@@ -71,6 +73,25 @@ Result<CameraModel> camera_from_corners(int image_width, int image_height, const
   camera.plane = plane;
   if (auto ok = check_camera_model(camera, "camera"); !ok) return tl::make_unexpected(ok.error());
   return camera;
+}
+
+CameraModel tilted_plane(int size, bool turned) {
+  CameraModel model;
+  model.image_width = size;
+  model.image_height = size;
+  const double c = (size - 1) / 2.0;
+  const double s = size / 2.0;
+  model.lens.model = LensModel::kBrownConrady;
+  model.lens.camera_matrix = {s, 0, c, 0, s, c, 0, 0, 1};
+  model.lens.distortion = {0.04, 0.01};
+  const Matrix3 to_unit = {1 / s, 0, -c / s, 0, 1 / s, -c / s, 0, 0, 1};
+  const Matrix3 quarter = {0, 1, 0, -1, 0, 0, 0, 0, 1};
+  const double half = std::sqrt(0.5);
+  const Matrix3 view = {2.1, 0, 0, 0, 2.1 * half, 0, 0, half, 3};
+  const Matrix3 to_pixel = {s, 0, c, 0, s, c, 0, 0, 1};
+  const Matrix3 plane = turned ? product(quarter, to_unit) : to_unit;
+  model.plane = Plane{product(to_pixel, product(view, plane)), size, size, 0, {}};
+  return model;
 }
 
 }  // namespace patternd::synth

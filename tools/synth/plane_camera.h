@@ -26,4 +26,9 @@ using Corners = std::array<Point2, 4>;
                                                       const Lens& lens, const Corners& raw_corners,
                                                       int plane_width, int plane_height);
 
+// The geometry that speed figures are quoted for: a plane tilted by 45 degrees at distance 3, focal
+// factor 2.1, polynomial 1 + 0.04 r² + 0.01 r⁴, `size` square. `turned`: the plane turned by 90
+// degrees, so that neighbouring output pixels read different input rows (T7).
+[[nodiscard]] CameraModel tilted_plane(int size, bool turned);
+
 }  // namespace patternd::synth

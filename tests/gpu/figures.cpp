@@ -1,16 +1,19 @@
 // The figures of cuda/PERFORMANCE.md: medians of many, by device events, the ceilings measured in
-// the same run. `patternd_gpu_figures STUDY.ptx`; PATTERND_TEST_IMAGE chooses the service's image.
+// the same run. `patternd_gpu_figures`; PATTERND_TEST_IMAGE chooses the image.
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
+#include <cstdlib>
 #include <functional>
-#include <iterator>
 #include <vector>
 
+#include "calibration/matrix3.h"
 #include "cuda/cuda_processor.h"
 #include "cuda/rectify_stage.h"
+#include "cuda/study/seeds_rectify_scene.h"
+#include "cuda/study/study_image.h"
 #include "cuda/study/study_parameters.h"
 #include "tests/gpu/gpu.h"
+#include "tests/gpu/npp_peers.h"
 #include "tests/support/reference_rectify.h"
 
 namespace patternd::cuda::test {
@@ -30,6 +33,32 @@ void require(const Result<void>& result) {
   std::exit(1);
 }
 
+Image on_host(const Stream& stream, const DevicePicture& picture) {
+  const DeviceView& view = picture.view();
+  Image image = value_of(Image::create(view.width, view.height, view.format));
+  require(download(stream, view, image.view()));
+  require(stream.wait());
+  return image;
+}
+
+double grey_at(const Image& image, int x, int y) {
+  if (image.format() == PixelFormat::kGray8) return image.row<std::uint8_t>(y)[x];
+  return static_cast<double>(image.row<float>(y)[x]);
+}
+
+// Over every 61st row and column.
+double mean_difference(const Image& a, const Image& b) {
+  double sum = 0;
+  double count = 0;
+  for (int y = 0; y < a.height(); y += 61) {
+    for (int x = 0; x < a.width(); x += 61) {
+      sum += std::abs(grey_at(a, x, y) - grey_at(b, x, y));
+      ++count;
+    }
+  }
+  return sum / count;
+}
+
 // Median of 51 runs after two to warm up, in microseconds.
 double median_us(const Stream& stream, const std::function<Result<void>()>& enqueue) {
   const Event start = value_of(Event::create(device()));
@@ -46,27 +75,51 @@ double median_us(const Stream& stream, const std::function<Result<void>()>& enqu
   return times[25];
 }
 
-class Study {
- public:
-  explicit Study(const char* path) {
-    std::ifstream file(path, std::ios::binary);
-    ptx_.assign(std::istreambuf_iterator<char>(file), {});
-    const Driver& api = device()->driver();
-    require(api.check(api.module_load_data(&module_, ptx_.c_str()), path));
+// NPP's two ways to the same picture, beside our time for it. The lens is in the maps; the
+// perspective warp leaves it out.
+void peers(const StudyImage& study, const CameraModel& model, const Stream& stream,
+           const DevicePicture& in, const DevicePicture& out, double ours_us) {
+  std::string reason;
+  const auto npp = NppPeers::open(device(), reason);
+  if (!npp) {
+    std::printf("    NPP: SKIPPED, %s\n", reason.c_str());
+    return;
   }
-  [[nodiscard]] Kernel kernel(const char* name) const {
-    Kernel kernel{nullptr, name};
-    const Driver& api = device()->driver();
-    require(api.check(api.module_get_function(&kernel.function, module_, name), name));
-    return kernel;
-  }
+  const DeviceView& view = in.view();
+  const auto map = [&] {
+    return value_of(
+        DevicePicture::create(device(), view.width, view.height, PixelFormat::kGrayF32));
+  };
+  const DevicePicture map_x = map();
+  const DevicePicture map_y = map();
+  StudyMapParameters p{};
+  p.map_x = map_x.view().address;
+  p.map_y = map_y.view().address;
+  p.stride_bytes = map_x.view().stride_bytes;
+  p.width = view.width;
+  p.height = view.height;
+  p.camera = study_camera(model);
+  Shape shape;
+  shape.block_x = 32;
+  shape.block_y = 8;
+  shape.grid_x = static_cast<unsigned>((view.width + 31) / 32);
+  shape.grid_y = static_cast<unsigned>((view.height + 7) / 8);
+  require(stream.launch(value_of(study.kernel("patternd_study_map")), shape, p));
 
- private:
-  std::string ptx_;
-  ModuleHandle module_ = nullptr;
-};
+  const Image ours = on_host(stream, out);
+  const double remap = median_us(
+      stream, [&] { return npp->remap(stream, view, map_x.view(), map_y.view(), out.view()); });
+  const double remap_off = mean_difference(ours, on_host(stream, out));
+  const auto to_output = inverse(model.plane->homography);
+  const double warp =
+      median_us(stream, [&] { return npp->warp(stream, view, *to_output, out.view()); });
+  std::printf(
+      "    nppiRemap %.1f us, %.2f x ours (mean difference %.3f grey levels); "
+      "nppiWarpPerspective %.1f us, %.2f x ours\n",
+      remap, remap / ours_us, remap_off, warp, warp / ours_us);
+}
 
-void rectification(const Study& study, PixelFormat format) {
+void rectification(const StudyImage& study, PixelFormat format) {
   const Stream stream = value_of(Stream::create(device()));
   std::mt19937 random(1);
   const Image picture = make_picture(kSide, kSide, format, Content::kNoise, random);
@@ -89,7 +142,7 @@ void rectification(const Study& study, PixelFormat format) {
   Shape pieces;
   pieces.block_x = 256;
   pieces.grid_x = static_cast<unsigned>(p.count / 256);
-  const Kernel copy_kernel = study.kernel("patternd_study_copy");
+  const Kernel copy_kernel = value_of(study.kernel("patternd_study_copy"));
   const double copy = median_us(stream, [&] { return stream.launch(copy_kernel, pieces, p); });
   Shape tiles;
   tiles.block_x = 32;
@@ -98,21 +151,22 @@ void rectification(const Study& study, PixelFormat format) {
   tiles.grid_x = static_cast<unsigned>(kSide / pixels / 32);
   tiles.grid_y = kSide / 8;
   const Kernel identity_kernel =
-      study.kernel(format == PixelFormat::kGray8 ? "patternd_study_identity_gray8"
-                                                 : "patternd_study_identity_gray_f32");
+      value_of(study.kernel(format == PixelFormat::kGray8 ? "patternd_study_identity_gray8"
+                                                          : "patternd_study_identity_gray_f32"));
   const double identity =
       median_us(stream, [&] { return stream.launch(identity_kernel, tiles, p); });
   std::printf("%s %d: copy %.1f us, identity fetch %.1f us\n", patternd::name_of(format), kSide,
               copy, identity);
   for (const bool turned : {false, true}) {
-    const RectifyPlan plan =
-        value_of(plan_rectification(patternd::test::tilted_plane(kSide, turned)));
+    const CameraModel model = patternd::test::tilted_plane(kSide, turned);
+    const RectifyPlan plan = value_of(plan_rectification(model));
     const RectifyStage stage = value_of(RectifyStage::create(device(), plan, format, 0, {}));
     const double time =
         median_us(stream, [&] { return stage.enqueue(stream, texture, out.view()); });
     std::printf("  rectify %s: %.1f us, share of the slower ceiling %.2f, squares of %d\n",
                 turned ? "turned by 90" : "upright", time, std::max(copy, identity) / time,
                 plan.side());
+    peers(study, model, stream, in, out, time);
   }
 }
 
@@ -159,16 +213,18 @@ void whole_frame(int patterns) {
 }  // namespace
 }  // namespace patternd::cuda::test
 
-int main(int argc, char** argv) {
+int main() {
   using namespace patternd::cuda::test;
-  if (argc != 2 || !device()) {
-    std::fprintf(stderr, "usage: patternd_gpu_figures STUDY.ptx (%s)\n", why_no_device().c_str());
+  if (!device()) {
+    std::fprintf(stderr, "patternd_gpu_figures: %s\n", why_no_device().c_str());
     return 2;
   }
   std::printf("%s\n", device()->description().c_str());
   whole_frame(1);
   whole_frame(16);
-  const Study study(argv[1]);
+  const char* image = std::getenv("PATTERND_TEST_IMAGE");
+  const auto study =
+      value_of(patternd::cuda::StudyImage::load(device(), image != nullptr ? image : "auto"));
   rectification(study, patternd::PixelFormat::kGray8);
   rectification(study, patternd::PixelFormat::kGrayF32);
   return 0;

@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{16} << 10;
 constexpr std::size_t kMostLinesAtOnce = 16;
+constexpr std::int64_t kFaultNs = 100'000'000;
+constexpr std::int64_t kFreeFaults = 20;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
@@ -202,7 +204,18 @@ bool Client::has_line() const {
   return input_closed_ && !rest.empty() && rest.size() <= kMaxCommandBytes;
 }
 
-bool Client::may_ask() const { return !closing_ && has_room() && has_line(); }
+bool Client::may_ask() const { return !closing_ && !held_back_ && has_room() && has_line(); }
+
+void Client::note_fault(std::int64_t now_ns) {
+  forgiven_ns_ = std::max(forgiven_ns_, now_ns) + kFaultNs;
+  held_back_ = held_back_ || forgiven_ns_ - now_ns > kFreeFaults * kFaultNs;
+}
+
+bool Client::hear_again(std::int64_t now_ns) {
+  if (!held_back_ || forgiven_ns_ - now_ns > kFreeFaults / 2 * kFaultNs) return false;
+  held_back_ = false;
+  return true;
+}
 
 bool Client::oversized() const {
   const std::string_view rest = std::string_view(input_).substr(input_read_);
@@ -210,7 +223,7 @@ bool Client::oversized() const {
 }
 
 bool Client::wants_input() const {
-  return !input_closed_ && (closing_ || (has_room() && !has_line()));
+  return !input_closed_ && (closing_ || (has_room() && !held_back_ && !has_line()));
 }
 
 void Client::begin_close(std::int64_t deadline_ns) {

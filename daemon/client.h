@@ -57,8 +57,13 @@ class Client {
   // The next complete line without its end, false where there is none. The view lasts until the
   // next call of receive() or next_line(). At the end of input the rest counts as a line.
   [[nodiscard]] bool next_line(std::string_view& line);
-  // next_line() would give one, and there is room for the answer.
+  // next_line() would give one that is to be answered now.
   [[nodiscard]] bool may_ask() const;
+  // A line could not be read. Twenty are answered at once; whoever goes on is not heard for a
+  // second, and then has ten more: ten a second, so that garbage costs frames no time.
+  void note_fault(std::int64_t now_ns);
+  // Hears a client again whose time has come; true where it was not heard until now.
+  bool hear_again(std::int64_t now_ns);
   // More than a command may have arrived without an end of line.
   [[nodiscard]] bool oversized() const;
   [[nodiscard]] bool wants_input() const;
@@ -92,7 +97,9 @@ class Client {
   Connection connection_;
   const std::optional<IpAddress> peer_;
   std::string input_;
-  std::size_t input_read_ = 0;  // bytes of input_ given out as lines
+  std::size_t input_read_ = 0;    // bytes of input_ given out as lines
+  std::int64_t forgiven_ns_ = 0;  // when all of its faults are
+  bool held_back_ = false;
   bool input_closed_ = false;
   bool closing_ = false;
   bool output_finished_ = false;

@@ -223,7 +223,7 @@ void Publisher::round(int timeout_ms) {
   read_on();
   if (!listening_) watch_listeners();
   end_overdue_handshakes();
-  close_overdue_clients();
+  look_after_clients();
 }
 
 void Publisher::run_tasks() {
@@ -289,11 +289,12 @@ void Publisher::remove_client(std::uint64_t id) {
   client_count_ = clients_.size();
 }
 
-void Publisher::close_overdue_clients() {
+void Publisher::look_after_clients() {
   gone_.clear();
   const std::int64_t now = monotonic_ns();
   for (const auto& [id, client] : clients_) {
-    if (client->closing() && now >= client->close_deadline_ns()) gone_.push_back(id);
+    const bool overdue = client->closing() && now >= client->close_deadline_ns();
+    if (overdue || (client->hear_again(now) && !advance(*client))) gone_.push_back(id);
   }
   for (const std::uint64_t id : gone_) remove_client(id);
 }
@@ -342,6 +343,7 @@ void Publisher::answer(Client& client, std::string_view line) {
     execute(client, *command);
   } else {
     client.send_own(error_line(command.error().name, command.error().message));
+    client.note_fault(monotonic_ns());
   }
 }
 

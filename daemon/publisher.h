@@ -156,7 +156,8 @@ class Publisher {
   void watch(Client& client, bool blocked);
   void watch_listeners();
   void remove_client(std::uint64_t id);
-  void close_overdue_clients();
+  // Closes those whose time to read why is over, and hears those again who were held back.
+  void look_after_clients();
   void warn_refused(const char* why);
 
   PublisherCallbacks callbacks_;

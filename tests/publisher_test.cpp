@@ -115,22 +115,36 @@ TEST_F(PublisherTest, AnswersEachOfThousandsOfLinesSentAtOnceInTheirOrder) {
   ServiceClient client = connect_and_greet();
   std::thread writer([&client] {
     for (int i = 0; i < 6000; ++i)
-      EXPECT_TRUE(client.send_text("{\"command\":\"n" + std::to_string(i) + "\"}\n"));
+      EXPECT_TRUE(client.send_line({{"command", "subscribe"}, {"every", i + 1}}));
     client.close_output();
   });
-  publish(1);
-  int results = 0;
   for (int i = 0; i < 6000;) {
     const Json line = next(client);
-    if (line["type"] == "result") {
-      ++results;
-      continue;
-    }
-    ASSERT_EQ(line["command"], "n" + std::to_string(i));
+    ASSERT_EQ(line["data"]["every"], i + 1);
     ++i;
   }
   writer.join();
-  while (results == 0) results += next(client)["type"] == "result" ? 1 : 0;
+  publish(1);
+  EXPECT_EQ(next(client)["seq"], 1);
+}
+
+// The first twenty are answered at once, the rest in their time, results in between as ever.
+TEST_F(PublisherTest, HearsASenderOfGarbageMoreSlowlyAndForgetsNoLine) {
+  start();
+  ServiceClient client = connect_and_greet();
+  std::string garbage;
+  for (int i = 0; i < 30; ++i) garbage += "garbage\n";
+  ASSERT_TRUE(client.send_text(garbage + "{\"command\":\"status\"}\n"));
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(next(client)["ok"], false);
+  publish(1);
+  int bad = 20;
+  int results = 0;
+  for (Json line = next(client); line["ok"] != true; line = next(client)) {
+    ASSERT_NE(line["type"], "nothing");
+    (line["type"] == "result" ? results : bad) += 1;
+  }
+  EXPECT_EQ(bad, 30);
+  EXPECT_EQ(results, 1);
 }
 
 TEST_F(PublisherTest, ClosesAfterALineOfMoreThan64KiBAndSaysWhy) {

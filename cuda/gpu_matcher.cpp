@@ -8,13 +8,14 @@
 namespace patternd::cuda {
 namespace {
 
-Candidate candidate_of(const TracedPose& pose, double score) {
+Candidate candidate_of(const TracedPose& pose, double score, int level) {
   Candidate out;
   out.x = pose.x;
   out.y = pose.y;
   out.angle_deg = pose.angle_deg;
   out.scale = pose.scale;
   out.score = score;
+  out.level = level;
   return out;
 }
 
@@ -34,6 +35,22 @@ Result<std::vector<Image>> valid_levels(const MatcherConfig& config, int levels)
   if (!copy) return tl::make_unexpected(copy.error());
   out.push_back(std::move(*copy));
   for (int level = 1; level <= levels; ++level) out.push_back(halved_mask(out.back().view()));
+  return out;
+}
+
+Result<std::vector<DevicePicture>> on_device(const std::shared_ptr<const Device>& device,
+                                             const std::vector<Image>& images) {
+  std::vector<DevicePicture> out;
+  auto stream = Stream::create(device);
+  if (!stream) return tl::make_unexpected(stream.error());
+  for (const Image& image : images) {
+    auto picture = DevicePicture::create(device, image.width(), image.height(), image.format());
+    if (!picture) return tl::make_unexpected(picture.error());
+    if (auto ok = upload(*stream, image.view(), picture->view()); !ok)
+      return tl::make_unexpected(ok.error());
+    out.push_back(std::move(*picture));
+  }
+  if (auto ok = stream->wait(); !ok) return tl::make_unexpected(ok.error());
   return out;
 }
 
@@ -57,6 +74,9 @@ Result<GpuMatcher> GpuMatcher::create(const std::shared_ptr<const Device>& devic
   matcher.pyramid_ = std::move(*pyramid);
   const auto valid = valid_levels(config, levels);
   if (!valid) return tl::make_unexpected(valid.error());
+  auto masks = on_device(device, *valid);
+  if (!masks) return tl::make_unexpected(masks.error());
+  matcher.valid_ = std::move(*masks);
 
   const auto level_view = [&](int level) {
     return level == 0 ? base : matcher.pyramid_->level(level);
@@ -69,8 +89,11 @@ Result<GpuMatcher> GpuMatcher::create(const std::shared_ptr<const Device>& devic
       plan.coarse.valid = (*valid)[static_cast<std::size_t>(plan.top_level)].view();
     const CoarseSearch search(plan.pyramid, plan.coarse);
     const std::size_t most = most_coarse(plan.search.params);
+    const DeviceView mask = valid->empty()
+                                ? DeviceView{}
+                                : matcher.valid_[static_cast<std::size_t>(plan.top_level)].view();
     jobs.push_back(
-        {search.tables(), plan.coarse, level_view(plan.top_level), static_cast<int>(most)});
+        {search.tables(), plan.coarse, level_view(plan.top_level), mask, static_cast<int>(most)});
     plan.coarse.valid = {};
     plan.pyramid.clear();
     plans.push_back(&plan);
@@ -83,12 +106,10 @@ Result<GpuMatcher> GpuMatcher::create(const std::shared_ptr<const Device>& devic
   matcher.coarse_ = std::move(*coarse);
 
   std::vector<DeviceView> views;
-  std::vector<ImageView> masks;
-  for (int level = 0; level <= levels; ++level) {
-    views.push_back(level_view(level));
-    if (!valid->empty()) masks.push_back((*valid)[static_cast<std::size_t>(level)].view());
-  }
-  auto trace = TraceStage::create(device, plans, views, masks, *matcher.coarse_);
+  for (int level = 0; level <= levels; ++level) views.push_back(level_view(level));
+  std::vector<DeviceView> mask_views;
+  for (const DevicePicture& mask : matcher.valid_) mask_views.push_back(mask.view());
+  auto trace = TraceStage::create(device, plans, views, mask_views, *matcher.coarse_);
   if (!trace) return tl::make_unexpected(trace.error());
   matcher.trace_ = std::move(*trace);
   return matcher;
@@ -124,16 +145,18 @@ Result<void> GpuMatcher::collect(std::vector<Match>& matches) {
     state.candidates.clear();
     state.refinements.clear();
     state.losers.clear();
+    const int last_level = state.plan.steps.back().level.image_level;
     for (int i = 0; i < found.candidate_count; ++i) {
       const TracedCandidate& from = found.candidates[i];
-      Candidate candidate = candidate_of(from.pose, from.score);
+      Candidate candidate = candidate_of(from.pose, from.score, last_level);
       candidate.visible = from.visible;
       candidate.inverted = from.inverted != 0;
       state.candidates.push_back(candidate);
       state.refinements.push_back(refinement_of(state.plan, from, candidate));
     }
     for (int i = 0; i < found.loser_count; ++i)
-      state.losers.push_back(candidate_of(found.losers[i].pose, found.losers[i].score));
+      state.losers.push_back(
+          candidate_of(found.losers[i].pose, found.losers[i].score, found.losers[i].level));
     choose_matches(state.plan, static_cast<int>(p), state.candidates, state.refinements,
                    state.losers, matches);
   }

@@ -43,6 +43,7 @@ class GpuMatcher {
   };
   DeviceView base_;
   std::vector<PatternState> patterns_;
+  std::vector<DevicePicture> valid_;  // the masks of the levels; empty: all valid
   std::optional<PyramidStage> pyramid_;
   std::optional<CoarseStage> coarse_;
   std::optional<TraceStage> trace_;

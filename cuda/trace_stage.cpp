@@ -10,16 +10,20 @@ namespace patternd::cuda {
 namespace {
 
 static_assert(kRegressors == kMostRegressors);
-static_assert(kFirstRamp == patternd::kFirstRamp && kNuisances == patternd::kNuisances);
+static_assert(kByX == kNuisances);
 static_assert(kMostLosers == static_cast<int>(patternd::kMostLosers));
 
-// Pixels of a pattern that a thread works on, about, and the most threads for a pose.
-constexpr int kPixelsPerThread = 16;
-constexpr int kMostPoseThreads = 32 * 16;
+// Pixels of a pattern that a warp works on, about; each of the poses that the trace looks at has
+// its own warps.
+constexpr int kPixelsPerWarp = 256;
+constexpr int kPosesAtOnce = 3;
+constexpr int kMostWarpsPerPose = 4;
+// Of the strips that a pattern is sampled in.
+constexpr int kMostStripWidth = 126;
 
 unsigned pose_threads(int width, int height) {
-  const int threads = width * height / kPixelsPerThread / kWarpSize * kWarpSize;
-  return static_cast<unsigned>(std::clamp(threads, 2 * kWarpSize, kMostPoseThreads));
+  const int warps = std::clamp(width * height / kPixelsPerWarp, 1, kMostWarpsPerPose);
+  return static_cast<unsigned>(kPosesAtOnce * kWarpSize * warps);
 }
 
 // T and mask of each pixel, without the host's row padding.
@@ -35,15 +39,17 @@ std::vector<float> pixels_of(const UprightPattern& pattern) {
   return out;
 }
 
+// The mask's code (1: counts for the score, 2: is regressed too), T and its derivatives.
 std::vector<float> refine_pixels_of(const patternd::RefinePattern& refine) {
   const UprightPattern& pattern = refine.level.pattern;
   std::vector<float> out;
   for (int y = 0; y < pattern.height; ++y) {
     for (int x = 0; x < pattern.width; ++x) {
       const auto i = static_cast<std::size_t>(y * pattern.stride + x);
-      for (const auto* values :
-           {&refine.mask, &refine.values, &refine.gradient_x, &refine.gradient_y})
-        out.push_back((*values)[i]);
+      out.push_back(pattern.mask[i] + refine.mask[i]);
+      out.push_back(pattern.values[i]);
+      out.push_back(refine.gradient_x[i]);
+      out.push_back(refine.gradient_y[i]);
     }
   }
   return out;
@@ -51,16 +57,21 @@ std::vector<float> refine_pixels_of(const patternd::RefinePattern& refine) {
 
 RefinePattern put_refine(Arena& arena, const patternd::RefinePattern& from) {
   RefinePattern out{};
-  if (from.inverse_gram.empty()) return out;
+  if (from.mask.empty()) return out;
   out.pixels = arena.put(refine_pixels_of(from));
-  out.inverse_gram = arena.put(from.inverse_gram);
-  std::copy(from.light_prior.begin(), from.light_prior.end(), out.light_prior);
   out.first_column = static_cast<double>(from.columns[0]);
   out.first_row = from.first_row;
   out.counted = from.pixels;
   out.regressors = from.regressors();
   out.with_angle = from.with_angle ? 1 : 0;
   out.with_scale = from.with_scale ? 1 : 0;
+  if (from.inverse_gram.empty()) return out;
+  std::vector<double> gram = from.gram;
+  for (int i = kFirstRamp; i < kNuisances; ++i)
+    gram[static_cast<std::size_t>(i * (kRegressors + 1))] +=
+        from.light_prior[static_cast<std::size_t>(i - kFirstRamp)];
+  out.gram = arena.put(gram);
+  out.inverse_gram = arena.put(from.inverse_gram);
   out.used = 1;
   return out;
 }
@@ -69,15 +80,22 @@ TracePattern put_step(Arena& arena, const PatternPlan& plan, const TraceStep& st
   TracePattern out{};
   const UprightPattern& pattern = step.level.pattern;
   out.pixels = arena.put(pixels_of(pattern));
-  out.origin_x = step.level.origin_x;
-  out.origin_y = step.level.origin_y;
+  out.to_level = 1.0 / static_cast<double>(1 << step.level.image_level);
   out.spacing = step.level.spacing;
+  out.first_column = static_cast<float>(step.level.origin_x / out.spacing);
+  out.first_row = static_cast<float>(step.level.origin_y / out.spacing);
+  out.pixel_in_level = static_cast<float>(out.spacing * out.to_level);
+  out.strip_width = std::min(pattern.width, kMostStripWidth);
+  const int fit = kTileFloats / (out.strip_width + 2) - 2;
+  const int strips = (pattern.height + fit - 1) / fit;
+  out.strip_rows = (pattern.height + strips - 1) / strips;
   out.counted = pattern.pixels;
   out.energy = pattern.energy;
   out.angle_step_deg = step.level.angle_step_deg;
   out.scale_step = step.level.scale_step;
   out.least_visible = step.least_visible;
   out.threshold = step.threshold;
+  out.hopeless_score = kHopeless * step.threshold;
   out.period_deg = plan.angles.period_deg;
   out.width = pattern.width;
   out.height = pattern.height;
@@ -85,6 +103,9 @@ TracePattern put_step(Arena& arena, const PatternPlan& plan, const TraceStep& st
   out.most_kept = static_cast<int>(step.most_kept);
   out.used = 1;
   out.any_polarity = plan.coarse.any_polarity ? 1 : 0;
+  out.neighbours_first = step.neighbours_first ? 1 : 0;
+  out.most_followed = static_cast<int>(step.most_followed);
+  out.followed_unseen = static_cast<int>(followed_unseen(step.most_followed));
   return out;
 }
 
@@ -93,7 +114,6 @@ AllowedPoses allowed_of(const PatternPlan& plan) {
   out.period_deg = plan.angles.period_deg;
   out.low_scale = plan.search.params.scale.low;
   out.high_scale = plan.search.params.scale.high;
-  out.loose_visible = plan.steps.back().least_visible;
   if (plan.angles.full()) return out;
   out.ranges = static_cast<int>(plan.angles.ranges.size());
   for (std::size_t i = 0; i < plan.angles.ranges.size(); ++i) {
@@ -126,11 +146,13 @@ std::size_t kept_before(const PatternPlan& plan, std::size_t step) {
 Result<TraceStage> TraceStage::create(const std::shared_ptr<const Device>& device,
                                       const std::vector<const PatternPlan*>& plans,
                                       const std::vector<DeviceView>& levels,
-                                      const std::vector<ImageView>& valid,
+                                      const std::vector<DeviceView>& valid,
                                       const CoarseStage& coarse) {
   if (auto ok = check_ranges(plans); !ok) return tl::make_unexpected(ok.error());
   TraceStage stage;
   const std::pair<Kernel*, const char*> wanted[] = {
+      {&stage.glance_, "patternd_trace_glance"},
+      {&stage.follow_, "patternd_trace_follow"},
       {&stage.step_, "patternd_trace_step"},
       {&stage.keep_, "patternd_trace_keep"},
       {&stage.refine_kernel_, "patternd_refine_pose"}};
@@ -144,6 +166,7 @@ Result<TraceStage> TraceStage::create(const std::shared_ptr<const Device>& devic
   p.select_limit = coarse.select_limit();
   p.candidates = coarse.selected();
   p.counts = coarse.selected_counts();
+  p.loser_counts = coarse.loser_counts();
   stage.refine_.counters = coarse.counters();
   if (auto ok = stage.create_levels(device, levels, valid); !ok)
     return tl::make_unexpected(ok.error());
@@ -154,9 +177,7 @@ Result<TraceStage> TraceStage::create(const std::shared_ptr<const Device>& devic
 
 Result<void> TraceStage::create_levels(const std::shared_ptr<const Device>& device,
                                        const std::vector<DeviceView>& levels,
-                                       const std::vector<ImageView>& valid) {
-  auto stream = Stream::create(device);
-  if (!stream) return tl::make_unexpected(stream.error());
+                                       const std::vector<DeviceView>& valid) {
   for (std::size_t level = 0; level < levels.size(); ++level) {
     const DeviceView& view = levels[level];
     auto texture = Texture::create(device, view.address, view.width, view.height,
@@ -169,17 +190,13 @@ Result<void> TraceStage::create_levels(const std::shared_ptr<const Device>& devi
     image.height = view.height;
     textures_.push_back(std::move(*texture));
     if (!valid.empty()) {
-      auto mask = DevicePicture::create(device, view.width, view.height, PixelFormat::kGray8);
-      if (!mask) return tl::make_unexpected(mask.error());
-      if (auto ok = upload(*stream, valid[level], mask->view()); !ok) return ok;
-      image.valid = mask->view().address;
-      image.valid_stride = mask->view().stride_bytes;
+      image.valid = valid[level].address;
+      image.valid_stride = valid[level].stride_bytes;
       image.has_valid = 1;
-      valid_.push_back(std::move(*mask));
     }
     images_.push_back(image);
   }
-  return stream->wait();
+  return {};
 }
 
 Result<void> TraceStage::create_tables(const std::shared_ptr<const Device>& device,
@@ -202,6 +219,7 @@ Result<void> TraceStage::create_tables(const std::shared_ptr<const Device>& devi
         refines.emplace_back();
         if (!plan->traces(s)) continue;
         const TraceStep& from = plan->steps[s];
+        step.chooses = step.chooses || from.most_followed > 0;
         patterns.back() = put_step(arena, *plan, from);
         patterns.back().coarsest = s == 0 ? 1 : 0;
         if (from.by_regression) refines.back() = put_refine(arena, from.regression);
@@ -227,6 +245,7 @@ Result<void> TraceStage::create_tables(const std::shared_ptr<const Device>& devi
 
     patterns.clear();
     refines.clear();
+    std::vector<TracePattern> loose;
     std::vector<RefinePattern> at_bound;
     std::vector<AllowedPoses> allowed;
     int width = 1;
@@ -234,8 +253,10 @@ Result<void> TraceStage::create_tables(const std::shared_ptr<const Device>& devi
     std::size_t most = 1;
     for (const PatternPlan* plan : plans) {
       TracePattern pattern = put_step(arena, *plan, plan->steps.back());
-      pattern.least_visible = plan->search.params.min_visible;
       pattern.least_contrast = plan->search.params.min_contrast;
+      pattern.hopeless_score = kHopelessAtLast * plan->search.params.min_score;
+      loose.push_back(pattern);
+      pattern.least_visible = plan->search.params.min_visible;
       width = std::max(width, pattern.width);
       height = std::max(height, pattern.height);
       patterns.push_back(pattern);
@@ -246,6 +267,7 @@ Result<void> TraceStage::create_tables(const std::shared_ptr<const Device>& devi
     }
     refine_.trace.patterns = arena.put(patterns);
     refine_.trace.regressions = arena.put(refines);
+    refine_.loose = arena.put(loose);
     refine_.at_bound = arena.put(at_bound);
     refine_.allowed = arena.put(allowed);
     refine_.result_limit = static_cast<int>(most);
@@ -262,8 +284,6 @@ Result<void> TraceStage::create_results(const std::shared_ptr<const Device>& dev
   const auto searches = static_cast<std::size_t>(parameters_.search_count);
   TraceParameters& p = parameters_;
   auto scratch = allocate_scratch(device, [&](ScratchLayout& memory) {
-    p.loser_counts = memory.take(searches * sizeof(int));
-    counter_bytes_ = memory.size_bytes();
     p.losers = memory.take(searches * kMostLosers * sizeof(TracedLoser));
     p.sorted =
         memory.take(searches * static_cast<std::size_t>(p.select_limit) * sizeof(TracedCandidate));
@@ -296,17 +316,17 @@ Result<void> TraceStage::create_results(const std::shared_ptr<const Device>& dev
 }
 
 Result<void> TraceStage::enqueue_trace(const Stream& stream) const {
-  if (auto ok =
-          stream.fill(static_cast<DevicePointer>(parameters_.loser_counts), 0, counter_bytes_);
-      !ok)
-    return ok;
   Shape searches;
-  searches.block_x = 256;
+  searches.block_x = kKeepThreads;
   searches.grid_x = static_cast<unsigned>(parameters_.search_count);
   for (const Step& step : steps_) {
     TraceParameters p = parameters_;
     p.patterns = step.patterns;
     p.regressions = step.regressions;
+    if (step.chooses) {
+      if (auto ok = stream.launch(glance_, step.shape, p); !ok) return ok;
+      if (auto ok = stream.launch(follow_, searches, p); !ok) return ok;
+    }
     if (auto ok = stream.launch(step_, step.shape, p); !ok) return ok;
     if (auto ok = stream.launch(keep_, searches, p); !ok) return ok;
   }

@@ -23,12 +23,12 @@ struct FoundPattern {
 
 class TraceStage {
  public:
-  // `levels` are the picture's, level 0 first; `valid` their masks (empty: all valid). The coarse
-  // stage must outlive this one.
+  // `levels` are the picture's, level 0 first; `valid` their masks (empty: all valid), which must
+  // outlive this stage, as the coarse stage must.
   [[nodiscard]] static Result<TraceStage> create(const std::shared_ptr<const Device>& device,
                                                  const std::vector<const PatternPlan*>& plans,
                                                  const std::vector<DeviceView>& levels,
-                                                 const std::vector<ImageView>& valid,
+                                                 const std::vector<DeviceView>& valid,
                                                  const CoarseStage& coarse);
 
   // Enqueue: all levels but the finest; then the finest, whose results land in host memory.
@@ -42,17 +42,17 @@ class TraceStage {
   struct Step {
     Address patterns = 0;
     Address regressions = 0;
+    bool chooses = false;  // not all candidates may be followed
     Shape shape;
   };
   [[nodiscard]] Result<void> create_levels(const std::shared_ptr<const Device>& device,
                                            const std::vector<DeviceView>& levels,
-                                           const std::vector<ImageView>& valid);
+                                           const std::vector<DeviceView>& valid);
   [[nodiscard]] Result<void> create_tables(const std::shared_ptr<const Device>& device,
                                            const std::vector<const PatternPlan*>& plans);
   [[nodiscard]] Result<void> create_results(const std::shared_ptr<const Device>& device);
 
   std::vector<Texture> textures_;
-  std::vector<DevicePicture> valid_;
   std::vector<TraceImage> images_;
   DeviceBuffer tables_;
   DeviceBuffer scratch_;
@@ -61,10 +61,9 @@ class TraceStage {
   RefineParameters refine_{};
   std::vector<Step> steps_;
   Shape refine_shape_;
-  std::size_t counter_bytes_ = 0;
   std::size_t candidates_offset_ = 0;
   std::size_t losers_offset_ = 0;
-  Kernel step_, keep_, refine_kernel_;
+  Kernel glance_, follow_, step_, keep_, refine_kernel_;
 };
 
 }  // namespace patternd::cuda

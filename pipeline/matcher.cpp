@@ -14,11 +14,6 @@ namespace {
 
 // Candidates that one item of a thread's work traces.
 constexpr std::size_t kCandidatesPerItem = 4;
-// A candidate that scores less than this share of a level's threshold where it comes down is not
-// worth looking around.
-constexpr double kHopeless = 0.35;
-// The same at the finest level, where poses are known to about a pixel.
-constexpr double kHopelessAtLast = 0.5;
 
 // A pattern's search: its plan, and what a frame fills in.
 struct PatternState {

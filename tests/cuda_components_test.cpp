@@ -300,7 +300,8 @@ Image label_by_program(const ImageView& image, Program program, int low, int hig
                        bool eight) {
   std::vector<u32> labels(static_cast<std::size_t>(image.width * image.height), kGarbage);
   u32 changed = 0;
-  const emulated::Texture texture{image.data, static_cast<int>(image.stride_bytes)};
+  const emulated::Texture texture{
+      image.data, static_cast<int>(image.stride_bytes), image.width, image.height, 1, 1};
   const PropagationParameters p = {address_of(image.data),
                                    address_of(&texture),
                                    address_of(labels.data()),

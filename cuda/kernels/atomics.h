@@ -50,6 +50,7 @@ PATTERND_ATOMIC_32(atomic_minimum, atomicMin, "min.u32")
 PATTERND_ATOMIC_32(atomic_maximum, atomicMax, "max.u32")
 PATTERND_ATOMIC_32(atomic_sum, atomicAdd, "add.u32")
 PATTERND_ATOMIC_32(atomic_set_bits, atomicOr, "or.b32")
+PATTERND_ATOMIC_32(atomic_keep_bits, atomicAnd, "and.b32")
 #undef PATTERND_ATOMIC_32
 
 // What other threads write at the same time, read and written in one piece.

@@ -1,21 +1,31 @@
 // The coarsest level, searched whole for all patterns, angles and scales (T10–T12, T15): the GPU's
 // version of pipeline/coarse_search.cpp, with the same integers and so the same scores.
 //
-//   prepare   row sums of the level's pixels and their squares
+//   prepare   the level in floats, and row sums of its pixels and their squares
 //   bound     the least numerator worth a look, shared by groups of neighbouring angles
-//   screen    Σ T·S at every position of every plane, in single precision: a thread takes eight
-//   rows
-//             by two columns, so a pixel from shared memory serves eight products and a weight two.
-//             Positions within a hundredth of the bound go on a list, the others score nothing
-//   score     exact integer sums for those on the list, a warp each
+//   search    Σ T·S at every position of every plane, in single precision, from pixels and weights
+//             in shared memory. A lane takes a row of positions, sixteen side by side for two
+//             planes, so the window slides along the row in registers: a tap costs one pixel's load
+//             and half a weights' for 32 products, and taps outside the turned pattern are left
+//             out. Positions over the bound go on a list, and so do those that see only a part of
+//             the pattern
+//   judge     for each of these the window's own energy, a thread each
+//   score     what still promises more than the threshold, exactly, in integers, a warp each
 // Suppression follows in suppress.cu.
 
+#include "cuda/kernels/atomics.h"
 #include "cuda/kernels/device.h"
 
 namespace patternd::cuda {
 
+// ---- Preparing ----------------------------------------------------------------------------------
+
 // A pixel less the middle of its range; 16 bits are taken to 10, so that the sums fit 32 bits.
 PATTERND_DEVICE int sample_at(const CoarseImage& image, int x, int y) {
+  if (x >= image.width) return 0;
+  if (image.valid != 0 &&
+      global<const u8>(image.valid)[static_cast<i64>(y) * image.valid_stride + x] == 0)
+    return 0;
   const u8* row = global<const u8>(image.pixels) + static_cast<i64>(y) * image.stride_bytes;
   if (image.is_16_bit == 0) return row[x] - 128;
   return (reinterpret_cast<const u16*>(row)[x] >> 6) - 512;
@@ -26,215 +36,448 @@ struct alignas(8) Prefix {
   u32 square;
 };
 
-PATTERND_DEVICE Prefix prefix_at(const CoarseImage& image, int x, int y) {
-  const int column = minimum(maximum(x, 0), image.width);
-  return global<const Prefix>(image.prefix)[static_cast<i64>(y) * (image.width + 1) + column];
-}
-
-// One warp a row: each lane adds up its stretch, the stretches are chained, then written.
-PATTERND_KERNEL __launch_bounds__(128) patternd_coarse_prepare(const CoarseParameters p) {
-  const CoarseImage image = global<const CoarseImage>(p.images)[block_y()];
-  const int lane = thread_x();
-  const int y = block_x() * threads_y() + thread_y();
-  if (y >= image.height) return;
-  Prefix* row = global<Prefix>(image.prefix) + static_cast<i64>(y) * (image.width + 1);
-  u32 sum = 0;
-  u32 square = 0;
-  for (int first = 0; first < image.width; first += kWarpSize) {
-    const int x = first + lane;
-    const int value = x < image.width ? sample_at(image, x, y) : 0;
-    u32 s = static_cast<u32>(value);
-    u32 q = static_cast<u32>(value * value);
+// The sum over the lanes before this one.
+PATTERND_DEVICE u32 sum_before(u32 own) {
+  const int lane = thread_x() % kWarpSize;
+  u32 sum = own;
 #pragma unroll
-    for (int step = 1; step < kWarpSize; step *= 2) {
-      const u32 s_before = static_cast<u32>(shuffle_up(static_cast<int>(s), step));
-      const u32 q_before = static_cast<u32>(shuffle_up(static_cast<int>(q), step));
-      if (lane >= step) s += s_before, q += q_before;
-    }
-    if (x < image.width) row[x + 1] = {sum + s, square + q};
-    sum += static_cast<u32>(shuffle_from(static_cast<int>(s), kWarpSize - 1));
-    square += static_cast<u32>(shuffle_from(static_cast<int>(q), kWarpSize - 1));
+  for (int step = 1; step < kWarpSize; step *= 2) {
+    const u32 before = static_cast<u32>(shuffle_up(static_cast<int>(sum), step));
+    if (lane >= step) sum += before;
   }
-  if (lane == 0) row[0] = {0, 0};
+  return sum - own;
 }
 
-// ΣS and ΣS² over a run at a position; nothing outside the picture.
-PATTERND_DEVICE void add_run(const CoarseImage& image, const CoarseRun& run, int x, int y, u32& sum,
-                             u32& square) {
-  const int row = y + run.row;
-  if (row < 0 || row >= image.height) return;
-  const Prefix begin = prefix_at(image, x + run.begin, row);
-  const Prefix end = prefix_at(image, x + run.end, row);
-  sum += end.sum - begin.sum;
-  square += end.square - begin.square;
+PATTERND_DEVICE u32 of_last_lane(u32 value) {
+  return static_cast<u32>(shuffle_from(static_cast<int>(value), kWarpSize - 1));
+}
+
+// One warp a row, 128 pixels at a time, four a lane.
+PATTERND_KERNEL __launch_bounds__(128) patternd_coarse_prepare(const CoarseParameters p) {
+  constexpr int kPixels = 4;
+  if (block_x() == 0 && block_y() == 0)
+    for (int i = thread_x(); i < p.counter_words; i += threads_x()) global<u32>(p.counters)[i] = 0;
+  const CoarseImage& image = global<const CoarseImage>(p.images)[block_y()];
+  const int lane = thread_x() % kWarpSize;
+  const int y = (block_x() * threads_x() + thread_x()) / kWarpSize;
+  if (y >= image.height) return;
+  const i64 row = static_cast<i64>(y) * image.made_stride;
+  Prefix* prefix = global<Prefix>(image.prefix) + row;
+  float* samples = global<float>(image.samples) + row;
+  Prefix before = {0, 0};
+  for (int first = 0; first < image.made_right; first += kPixels * kWarpSize) {
+    const int x = first + kPixels * lane;
+    int values[kPixels];
+#pragma unroll
+    for (int i = 0; i < kPixels; ++i) values[i] = sample_at(image, x + i, y);
+    Prefix own = {0, 0};
+#pragma unroll
+    for (int i = 0; i < kPixels; ++i) {
+      own.sum += static_cast<u32>(values[i]);
+      own.square += static_cast<u32>(values[i] * values[i]);
+    }
+    Prefix at = {before.sum + sum_before(own.sum), before.square + sum_before(own.square)};
+    before = {of_last_lane(at.sum + own.sum), of_last_lane(at.square + own.square)};
+#pragma unroll
+    for (int i = 0; i < kPixels; ++i) {
+      if (x + i < image.made_right) prefix[x + i] = at;
+      if (x + i < image.width) samples[x + i] = static_cast<float>(values[i]);
+      at.sum += static_cast<u32>(values[i]);
+      at.square += static_cast<u32>(values[i] * values[i]);
+    }
+  }
+}
+
+// ---- Window sums --------------------------------------------------------------------------------
+
+// ΣS and ΣS² over the runs at a position, every `step`-th from `first` on.
+PATTERND_DEVICE Prefix window_sums(const CoarseImage& image, const CoarseRun* runs, int count,
+                                   int x, int y, int first, int step) {
+  const Prefix* prefix =
+      global<const Prefix>(image.prefix) + static_cast<i64>(y) * image.made_stride + x;
+  const int stride = image.made_stride;
+  Prefix out = {0, 0};
+#pragma unroll 6
+  for (int r = first; r < count; r += step) {
+    const CoarseRun run = runs[r];
+    const Prefix begin = prefix[run.row * stride + run.begin];
+    const Prefix end = prefix[run.row * stride + run.end];
+    out.sum += end.sum - begin.sum;
+    out.square += end.square - begin.square;
+  }
+  return out;
 }
 
 PATTERND_KERNEL __launch_bounds__(256) patternd_coarse_bound(const CoarseParameters p) {
-  const CoarseGroup group = global<const CoarseGroup>(p.groups)[block_x()];
+  const CoarseGroup& group = global<const CoarseGroup>(p.groups)[block_x()];
   const int width = group.blocks * kCoarseBlock;
-  const CoarseImage image = global<const CoarseImage>(p.images)[group.image];
+  const CoarseImage& image = global<const CoarseImage>(p.images)[group.image];
   const CoarseRun* runs = global<const CoarseRun>(group.runs);
   for (int i = block_y() * threads_x() + thread_x(); i < width * group.rows;
        i += blocks_y() * threads_x()) {
-    const int x = group.first_x + i % width;
-    const int y = group.first_y + i / width;
-    u32 sum = 0;
-    u32 square = 0;
-    for (int r = 0; r < group.run_count; ++r) add_run(image, runs[r], x, y, sum, square);
-    const float mean_part = static_cast<float>(static_cast<int>(sum));
-    const float energy =
-        static_cast<float>(static_cast<int>(square)) - mean_part * mean_part * group.per_pixel;
-    // A window that is not flat has an energy of one half at least, which keeps rounding errors in
-    // flat ones under the bound.
+    const Prefix sums = window_sums(image, runs, group.run_count, group.first_x + i % width,
+                                    group.first_y + i / width, 0, 1);
+    const float s = static_cast<float>(static_cast<int>(sums.sum));
+    const float energy = static_cast<float>(sums.square) - s * s * group.per_pixel;
+    // Half a unit more than nothing, so that a flat window's numerator of zero is not over the
+    // bound.
     global<float>(group.bounds)[i] = root(maximum(energy, 0.5F)) * group.factor;
   }
 }
 
-PATTERND_DEVICE void append_position(const CoarseParameters& p, const CoarsePosition& position) {
-  const u32 slot = atomic_add(&global<CoarseCounters>(p.counters)->positions, 1U);
-  if (slot < p.position_capacity)
-    global<CoarsePosition>(p.positions)[slot] = position;
-  else
-    global<CoarseCounters>(p.counters)->overflow = 1;
-}
+// ---- Correlating --------------------------------------------------------------------------------
 
-// What becomes of a position, its numerator being known approximately.
-PATTERND_DEVICE void screen(const CoarseParameters& p, const CoarsePlane& plane,
-                            const CoarseGroup& group, int plane_index, int x, int row,
-                            float numerator) {
-  const int width = plane.blocks * kCoarseBlock;
-  if (x >= width || row >= plane.rows) return;
-  const int index = row * width + x;
-  global<float>(plane.scores)[index] = 0.0F;
-  const int kind = global<const int>(plane.block_class)[row * plane.blocks + x / kCoarseBlock];
-  if (kind == kCoarseSkip) return;
-  if (kind == kCoarseAllVisible) {
-    float size = numerator * plane.inverse_length;
-    if (plane.any_polarity != 0 && size < 0.0F) size = -size;
-    if (!(size > global<const float>(group.bounds)[index])) return;
-  } else if (global<const CoarseBorder>(plane.border)[kind].pixels[x % kCoarseBlock] == 0) {
-    return;
+// What the search keeps in shared memory for a chunk of template rows.
+struct CoarseTile {
+  Float4* weights;  // of two taps each
+  CoarseSpan* spans;
+  float* pixels;
+};
+
+// Where a block works: its tile's first position, counted from the pair's first.
+struct CoarseCorner {
+  int x;
+  int y;
+};
+
+using CoarseSums = float[kCoarsePlanes][kCoarseColumns];
+
+PATTERND_DEVICE void load_chunk(const CoarseParameters& p, const CoarsePair& pair,
+                                const CoarseImage& image, const CoarseCorner& corner, int chunk,
+                                int rows, const CoarseTile& tile) {
+  const int lane = thread_x() % kWarpSize;
+  const int warp = thread_x() / kWarpSize;
+  const int warps = threads_x() / kWarpSize;
+  const CoarseSpan* spans = global<const CoarseSpan>(pair.spans) + chunk;
+  const int first_tap = spans[0].first;
+  const int two_taps = (spans[rows].first - first_tap) / 2;
+  for (int i = thread_x(); i < rows; i += threads_x()) {
+    const CoarseSpan span = spans[i];
+    tile.spans[i] = {span.begin, span.count, span.first - first_tap, 0};
   }
-  append_position(p, {plane_index, plane.first_x + x, plane.first_y + row});
-}
+  const Float4* weights = global<const Float4>(pair.weights) + first_tap / 2;
+  for (int i = thread_x(); i < two_taps; i += threads_x())
+    tile.weights[i] = load_float4(weights + i);
 
-PATTERND_KERNEL __launch_bounds__(128) patternd_coarse_screen(const CoarseParameters p) {
-  const CoarsePlane plane = global<const CoarsePlane>(p.planes)[block_x()];
-  const int threads = threads_x();
-  const int tile_width = threads * kCoarseColumns;
-  const int tiles_across = (plane.blocks * kCoarseBlock + tile_width - 1) / tile_width;
-  const int row_first = block_y() / tiles_across * kCoarseBand;
-  const int x_first = block_y() % tiles_across * tile_width;
-  if (row_first >= plane.rows) return;
-
-  const CoarseImage image = global<const CoarseImage>(p.images)[plane.image];
-  const int pixel_columns = tile_width + plane.width;
-  float* weights = dynamic_shared<float>();
-  float* pixels = weights + p.chunk_rows * plane.width * kCoarseBand;
-  const int image_x = plane.first_x + x_first + plane.left;
-  const int image_y = plane.first_y + row_first + plane.top;
-  const int image_rows = plane.height + kCoarseBand - 1;
-  const Float4* bands = global<const Float4>(plane.bands);
-
-  float sum[kCoarseColumns][kCoarseBand] = {};
-  for (int chunk = 0; chunk < image_rows; chunk += p.chunk_rows) {
-    const int rows = minimum(p.chunk_rows, image_rows - chunk);
-    block_barrier();
-    for (int i = thread_x(); i < rows * plane.width * 2; i += threads)
-      reinterpret_cast<Float4*>(weights)[i] = load_float4(bands + chunk * plane.width * 2 + i);
-    for (int r = 0; r < rows; ++r) {
-      const int y = image_y + chunk + r;
-      for (int i = thread_x(); i < pixel_columns; i += threads) {
-        const int x = image_x + i;
-        const bool inside = x >= 0 && y >= 0 && x < image.width && y < image.height;
-        pixels[r * pixel_columns + i] = inside ? static_cast<float>(sample_at(image, x, y)) : 0.0F;
-      }
-    }
-    block_barrier();
-    for (int r = 0; r < rows; ++r) {
-      const float* from = pixels + r * pixel_columns + thread_x();
-      const Float4* weight = reinterpret_cast<const Float4*>(weights) + r * plane.width * 2;
-      for (int t = 0; t < plane.width; ++t) {
-        const Float4 a = weight[2 * t];
-        const Float4 b = weight[2 * t + 1];
+  const int stride = image.made_stride;
+  const float* samples = global<const float>(image.samples) +
+                         static_cast<i64>(pair.first_y + corner.y + pair.top + chunk) * stride +
+                         pair.first_x + corner.x + pair.left;
+  // One more for spans that are rounded up to an even number.
+  const int width = warps * kCoarseColumns + pair.width + 1;
+  const int all_rows = rows + kCoarseTileRows - 1;
+  // Several rows at a time, so that their loads overlap.
+  constexpr int kAtOnce = 6;
+  for (int first = warp; first < all_rows; first += kAtOnce * warps) {
+#pragma unroll 2
+    for (int i = lane; i < width; i += kWarpSize) {
+      float values[kAtOnce];
 #pragma unroll
-        for (int c = 0; c < kCoarseColumns; ++c) {
-          const float s = from[t + c * threads];
-          sum[c][0] = fused(a.x, s, sum[c][0]);
-          sum[c][1] = fused(a.y, s, sum[c][1]);
-          sum[c][2] = fused(a.z, s, sum[c][2]);
-          sum[c][3] = fused(a.w, s, sum[c][3]);
-          sum[c][4] = fused(b.x, s, sum[c][4]);
-          sum[c][5] = fused(b.y, s, sum[c][5]);
-          sum[c][6] = fused(b.z, s, sum[c][6]);
-          sum[c][7] = fused(b.w, s, sum[c][7]);
-        }
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int r = first + k * warps;
+        values[k] = r < all_rows ? samples[r * stride + i] : 0.0F;
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int r = first + k * warps;
+        if (r < all_rows) tile.pixels[r * p.tile_pitch + i] = values[k];
       }
     }
   }
+}
 
-  const CoarseGroup group = global<const CoarseGroup>(p.groups)[plane.group];
+// One template row's taps for all sums of this thread. `from` is the first pixel of its first
+// position's window. Pixel t + i of the row stands in window[(t + i) % 16].
+PATTERND_DEVICE void add_row(const float* from, const Float4* weights, int count,
+                             CoarseSums& sums) {
+  float window[kCoarseColumns];
 #pragma unroll
-  for (int c = 0; c < kCoarseColumns; ++c) {
+  for (int i = 0; i < kCoarseColumns - 1; ++i) window[i] = from[i];
+  for (int first = 0; first < count; first += kCoarseColumns) {
 #pragma unroll
-    for (int k = 0; k < kCoarseBand; ++k)
-      screen(p, plane, group, block_x(), x_first + c * threads + thread_x(), row_first + k,
-             sum[c][k]);
+    for (int t = 0; t < kCoarseColumns; t += 2) {
+      if (first + t >= count) return;
+      const Float4 w = weights[(first + t) / 2];
+      window[(t + kCoarseColumns - 1) % kCoarseColumns] = from[first + t + kCoarseColumns - 1];
+#pragma unroll
+      for (int i = 0; i < kCoarseColumns; ++i) {
+        const float s = window[(t + i) % kCoarseColumns];
+        sums[0][i] = fused(w.x, s, sums[0][i]);
+        sums[1][i] = fused(w.y, s, sums[1][i]);
+      }
+      window[t] = from[first + t + kCoarseColumns];
+#pragma unroll
+      for (int i = 0; i < kCoarseColumns; ++i) {
+        const float s = window[(t + 1 + i) % kCoarseColumns];
+        sums[0][i] = fused(w.z, s, sums[0][i]);
+        sums[1][i] = fused(w.w, s, sums[1][i]);
+      }
+    }
   }
 }
 
-// The exact score of a position; the warp works on it together.
-PATTERND_DEVICE void score_position(const CoarseParameters& p, const CoarsePosition& position,
-                                    int lane) {
-  const CoarsePlane plane = global<const CoarsePlane>(p.planes)[position.plane];
-  const CoarseImage image = global<const CoarseImage>(p.images)[plane.image];
-  const short* taps = global<const short>(plane.taps);
-  int numerator_part = 0;
-  for (int i = lane; i < plane.width * plane.height; i += kWarpSize) {
-    const int x = position.x + plane.left + i % plane.width;
-    const int y = position.y + plane.top + i / plane.width;
-    if (x >= 0 && y >= 0 && x < image.width && y < image.height)
-      numerator_part += taps[i] * sample_at(image, x, y);
+PATTERND_DEVICE void correlate(const CoarseParameters& p, const CoarsePair& pair,
+                               const CoarseCorner& corner, CoarseSums& sums) {
+  auto* weights = dynamic_shared<Float4>();
+  auto* spans = reinterpret_cast<CoarseSpan*>(weights + p.chunk_taps / 2);
+  const CoarseTile tile = {weights, spans, reinterpret_cast<float*>(spans + p.chunk_rows)};
+  const CoarseImage& image = global<const CoarseImage>(p.images)[pair.image];
+  const int lane = thread_x() % kWarpSize;
+  const int warp = thread_x() / kWarpSize;
+  const int all_rows = pair.rows;
+  for (int chunk = 0; chunk < all_rows; chunk += p.chunk_rows) {
+    const int rows = minimum(p.chunk_rows, all_rows - chunk);
+    block_barrier();
+    load_chunk(p, pair, image, corner, chunk, rows, tile);
+    block_barrier();
+    const float* own = tile.pixels + lane * p.tile_pitch + warp * kCoarseColumns;
+    for (int r = 0; r < rows; ++r, own += p.tile_pitch) {
+      const CoarseSpan span = tile.spans[r];
+      add_row(own + span.begin, tile.weights + span.first / 2, span.count, sums);
+    }
   }
-  u32 sum_part = 0;
-  u32 square_part = 0;
-  for (int r = lane; r < plane.run_count; r += kWarpSize)
-    add_run(image, global<const CoarseRun>(plane.runs)[r], position.x, position.y, sum_part,
-            square_part);
-  const int dot = warp_sum(numerator_part);
-  const i64 sum = warp_sum(static_cast<int>(sum_part));
-  const i64 square = static_cast<u32>(warp_sum(static_cast<int>(square_part)));
-  if (lane != 0) return;
+}
 
-  const int x = position.x - plane.first_x;
-  const int y = position.y - plane.first_y;
-  i64 n = plane.pixels;
-  i64 pattern_sum = 0;
-  double inverse_norm = plane.inverse_norm;
+// ---- Choosing what goes on ----------------------------------------------------------------------
+
+// In the same shared memory afterwards: the sums, and the numbers of the places that go on.
+struct CoarsePlaces {
+  float* numerators;
+  u16* listed;
+  int width;  // of the tile
+  __device__ float& numerator(int plane, int row, int column) const {
+    return numerators[(plane * kCoarseTileRows + row) * (width + 1) + column];
+  }
+  __device__ int number(int plane, int row, int column) const {
+    return (plane * kCoarseTileRows + row) * width + column;
+  }
+};
+PATTERND_DEVICE CoarsePlaces coarse_places() {
+  const int width = threads_x() / kWarpSize * kCoarseColumns;
+  auto* numerators = dynamic_shared<float>();
+  return {numerators,
+          reinterpret_cast<u16*>(numerators + kCoarsePlanes * kCoarseTileRows * (width + 1)),
+          width};
+}
+
+// Whether a position may score enough: what sees all of the pattern by its numerator and its
+// group's bound; what sees a part must be judged by its own energy.
+PATTERND_DEVICE bool worth_a_look(const CoarsePlane& plane, int kind, float bound,
+                                  float numerator) {
+  float size = numerator * plane.inverse_length;
+  if (plane.any_polarity != 0 && size < 0.0F) size = -size;
+  return kind == kCoarsePartly || (kind == kCoarseWhole && size > bound);
+}
+
+// Eight places of this thread at a time, so that their loads overlap.
+PATTERND_DEVICE void list_places(const CoarseParameters& p, const CoarsePair& pair,
+                                 const CoarseCorner& corner, const CoarsePlaces& places,
+                                 u32* count) {
+  constexpr int kAtOnce = 8;
+  const float* bounds = global<const float>(global<const CoarseGroup>(p.groups)[pair.group].bounds);
+  const int positions = pair.blocks * kCoarseBlock;
+  const int column = thread_x() % places.width;
+  const int x = corner.x + column;
+  if (x >= positions) return;
+  const int rows_at_once = threads_x() / places.width;
+  for (int q = 0; q < kCoarsePlanes && pair.planes[q] >= 0; ++q) {
+    const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[pair.planes[q]];
+    const u8* kinds = global<const u8>(plane.kinds);
+    for (int first = thread_x() / places.width; first < kCoarseTileRows;
+         first += kAtOnce * rows_at_once) {
+      int kind[kAtOnce];
+      float bound[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int row = first + i * rows_at_once;
+        const int y = corner.y + row;
+        const bool exists = row < kCoarseTileRows && y < pair.position_rows;
+        kind[i] =
+            exists ? static_cast<int>(kinds[y * positions + x]) : static_cast<int>(kCoarseNowhere);
+        bound[i] = exists ? bounds[y * positions + x] : 0.0F;
+      }
+      u32 going = 0;
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int row = minimum(first + i * rows_at_once, kCoarseTileRows - 1);
+        if (worth_a_look(plane, kind[i], bound[i], places.numerator(q, row, column)))
+          going |= 1U << i;
+      }
+      for (; going != 0; going &= going - 1) {
+        const int row = first + lowest_bit(going) * rows_at_once;
+        places.listed[atomic_sum(count, 1U)] = static_cast<u16>(places.number(q, row, column));
+      }
+    }
+  }
+}
+
+// grid: (pair, tile).
+PATTERND_KERNEL __launch_bounds__(128) patternd_coarse_search(const CoarseParameters p) {
+  __shared__ u32 count;
+  __shared__ u32 first;
+  const CoarsePair& pair = global<const CoarsePair>(p.pairs)[block_x()];
+  const int tile_width = threads_x() / kWarpSize * kCoarseColumns;
+  const int tiles_across = (pair.blocks * kCoarseBlock + tile_width - 1) / tile_width;
+  const CoarseCorner corner = {block_y() % tiles_across * tile_width,
+                               block_y() / tiles_across * kCoarseTileRows};
+  if (corner.y >= pair.position_rows) return;
+  CoarseSums sums = {};
+  correlate(p, pair, corner, sums);
+
+  const CoarsePlaces places = coarse_places();
+  block_barrier();
+  if (thread_x() == 0) count = 0;
+#pragma unroll
+  for (int i = 0; i < kCoarseColumns; ++i) {
+    const int column = thread_x() / kWarpSize * kCoarseColumns + i;
+    places.numerator(0, thread_x() % kWarpSize, column) = sums[0][i];
+    places.numerator(1, thread_x() % kWarpSize, column) = sums[1][i];
+  }
+  block_barrier();
+  list_places(p, pair, corner, places, &count);
+  block_barrier();
+  if (thread_x() == 0) {
+    first = atomic_add(&global<CoarseCounters>(p.counters)->looks, count);
+    if (first + count > p.look_capacity) global<CoarseCounters>(p.counters)->overflow = 1;
+  }
+  block_barrier();
+  for (u32 i = static_cast<u32>(thread_x()); i < count; i += static_cast<u32>(threads_x())) {
+    if (first + i >= p.look_capacity) return;
+    const int number = places.listed[i];
+    const int column = number % places.width;
+    const int row = number / places.width % kCoarseTileRows;
+    const int q = number / places.width / kCoarseTileRows;
+    global<CoarseLook>(p.looks)[first + i] = {pair.planes[q], static_cast<short>(corner.x + column),
+                                              static_cast<short>(corner.y + row),
+                                              places.numerator(q, row, column)};
+  }
+}
+
+// ---- Judging ------------------------------------------------------------------------------------
+
+// What a score depends on beside the picture: n, ΣT over the n pixels that are visible, and
+// 1 / sqrt(n ΣT² − (ΣT)²).
+struct PlaceTerms {
+  i64 pixels;
+  i64 pattern_sum;
+  double inverse_norm;
+};
+PATTERND_DEVICE PlaceTerms terms_of(const CoarsePlane& plane, int x, int y) {
   const int kind = global<const int>(plane.block_class)[y * plane.blocks + x / kCoarseBlock];
-  if (kind >= 0) {
-    const CoarseBorder* border = global<const CoarseBorder>(plane.border) + kind;
-    n = border->pixels[x % kCoarseBlock];
-    pattern_sum = border->sum[x % kCoarseBlock];
-    inverse_norm = border->inverse_norm[x % kCoarseBlock];
-  }
-  const i64 energy = n * square - sum * sum;
-  if (energy <= 0) return;
-  const i64 numerator = n * dot - pattern_sum * sum;
-  const double score =
-      static_cast<double>(numerator) * inverse_norm / root(static_cast<double>(energy));
-  const double size = score < 0 ? -score : score;
-  if (size <= plane.threshold || (score < 0 && plane.any_polarity == 0)) return;
-  const float kept = static_cast<float>(size < 1.0 ? size : 1.0);
-  global<float>(plane.scores)[y * plane.blocks * kCoarseBlock + x] = score < 0 ? -kept : kept;
+  if (kind < 0) return {plane.pixels, 0, plane.inverse_norm};
+  const CoarseBorder& border = global<const CoarseBorder>(plane.border)[kind];
+  const int i = x % kCoarseBlock;
+  return {border.pixels[i], border.sum[i], border.inverse_norm[i]};
 }
 
-PATTERND_KERNEL __launch_bounds__(256) patternd_coarse_score(const CoarseParameters p) {
-  const u32 count = global<const CoarseCounters>(p.counters)->positions;
+// So much lower an estimated score may be of a position that is scored exactly.
+inline constexpr float kEstimateSafety = 0.98F;
+
+PATTERND_DEVICE bool promising(const CoarseParameters& p, const CoarseLook& look) {
+  const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[look.plane];
+  const Prefix sums = window_sums(global<const CoarseImage>(p.images)[plane.image],
+                                  global<const CoarseRun>(plane.runs), plane.run_count,
+                                  plane.first_x + look.x, plane.first_y + look.y, 0, 1);
+  const PlaceTerms terms = terms_of(plane, look.x, look.y);
+  const i64 sum = static_cast<int>(sums.sum);
+  const i64 energy = terms.pixels * static_cast<i64>(sums.square) - sum * sum;
+  if (energy <= 0) return false;
+  const float product = look.numerator * static_cast<float>(terms.pixels) -
+                        static_cast<float>(terms.pattern_sum) * static_cast<float>(sum);
+  float estimate =
+      product * static_cast<float>(terms.inverse_norm) / root(static_cast<float>(energy));
+  if (plane.any_polarity != 0 && estimate < 0.0F) estimate = -estimate;
+  return estimate > static_cast<float>(plane.threshold) * kEstimateSafety;
+}
+
+// The exact score of a position, which the warp works out together; 0 where it is not over the
+// threshold, negative where inverted.
+PATTERND_DEVICE float exact_score(const CoarseParameters& p, const CoarseLook& look) {
+  const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[look.plane];
+  const CoarseImage& image = global<const CoarseImage>(p.images)[plane.image];
+  const int lane = thread_x() % kWarpSize;
+  const int x = plane.first_x + look.x;
+  const int y = plane.first_y + look.y;
+  const int stride = image.made_stride;
+  const float* samples = global<const float>(image.samples) +
+                         static_cast<i64>(y + plane.top) * stride + x + plane.left;
+  const short* taps = global<const short>(plane.taps);
+  const int width = plane.width;
+  const int height = plane.height;
+  int dot_part = 0;
+  for (int column = lane; column < width; column += kWarpSize) {
+#pragma unroll 8
+    for (int row = 0; row < height; ++row)
+      dot_part += taps[row * width + column] * static_cast<int>(samples[row * stride + column]);
+  }
+  const Prefix part = window_sums(image, global<const CoarseRun>(plane.runs), plane.run_count, x, y,
+                                  lane, kWarpSize);
+  const i64 dot = warp_sum(dot_part);
+  const i64 sum = warp_sum(static_cast<int>(part.sum));
+  const i64 square = static_cast<u32>(warp_sum(static_cast<int>(part.square)));
+  const PlaceTerms terms = terms_of(plane, look.x, look.y);
+  const i64 energy = terms.pixels * square - sum * sum;
+  if (energy <= 0) return 0.0F;
+  const i64 numerator = terms.pixels * dot - terms.pattern_sum * sum;
+  const double score =
+      static_cast<double>(numerator) * terms.inverse_norm / root(static_cast<double>(energy));
+  const double size = score < 0 ? -score : score;
+  if (size <= plane.threshold || (score < 0 && plane.any_polarity == 0)) return 0.0F;
+  const float kept = static_cast<float>(size < 1.0 ? size : 1.0);
+  return score < 0 ? -kept : kept;
+}
+
+// Puts a scored position on the frame's list and into its plane's map, which suppression clears by
+// the list.
+PATTERND_DEVICE void record_score(const CoarseParameters& p, const CoarseLook& look, float score) {
+  const u32 slot = atomic_add(&global<CoarseCounters>(p.counters)->positions, 1U);
+  const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[look.plane];
+  global<CoarsePosition>(p.positions)[slot] = {look.plane, look.x, look.y, score};
+  global<float>(plane.scores)[look.y * plane.blocks * kCoarseBlock + look.x] = score;
+}
+
+// A thread a place; those of a block that promise enough go on the list together.
+PATTERND_KERNEL __launch_bounds__(kCoarseJudgeThreads)
+    patternd_coarse_judge(const CoarseParameters p) {
+  __shared__ u32 count;
+  __shared__ u32 first_slot;
+  CoarseCounters* counters = global<CoarseCounters>(p.counters);
+  const u32 stored = counters->looks < p.look_capacity ? counters->looks : p.look_capacity;
+  for (u32 first = static_cast<u32>(block_x()) * kCoarseJudgeThreads; first < stored;
+       first += static_cast<u32>(blocks_x()) * kCoarseJudgeThreads) {
+    block_barrier();
+    if (thread_x() == 0) count = 0;
+    block_barrier();
+    const u32 mine = first + static_cast<u32>(thread_x());
+    CoarseLook look = {};
+    bool kept = false;
+    if (mine < stored) {
+      look = global<const CoarseLook>(p.looks)[mine];
+      kept = promising(p, look);
+    }
+    const u32 place = kept ? atomic_sum(&count, 1U) : 0U;
+    block_barrier();
+    if (thread_x() == 0 && count > 0) {
+      first_slot = atomic_add(&counters->promising, count);
+      if (first_slot + count > p.position_capacity) counters->overflow = 1;
+    }
+    block_barrier();
+    if (kept && first_slot + place < p.position_capacity)
+      global<CoarseLook>(p.promising)[first_slot + place] = look;
+  }
+}
+
+// A warp a place.
+PATTERND_KERNEL __launch_bounds__(128) patternd_coarse_score(const CoarseParameters p) {
+  const u32 count = global<const CoarseCounters>(p.counters)->promising;
   const u32 stored = count < p.position_capacity ? count : p.position_capacity;
-  const u32 warps = static_cast<u32>(blocks_x() * threads_y());
-  for (u32 i = static_cast<u32>(block_x() * threads_y() + thread_y()); i < stored; i += warps)
-    score_position(p, global<const CoarsePosition>(p.positions)[i], thread_x());
+  const u32 warps = static_cast<u32>(blocks_x() * threads_x()) / kWarpSize;
+  for (u32 i = static_cast<u32>(block_x() * threads_x() + thread_x()) / kWarpSize; i < stored;
+       i += warps) {
+    const CoarseLook look = global<const CoarseLook>(p.promising)[i];
+    const float score = exact_score(p, look);
+    if (thread_x() % kWarpSize == 0 && score != 0.0F) record_score(p, look, score);
+  }
 }
 
 }  // namespace patternd::cuda

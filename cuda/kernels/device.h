@@ -53,6 +53,15 @@ PATTERND_DEVICE int blocks_x() { return static_cast<int>(gridDim.x); }
 PATTERND_DEVICE int blocks_y() { return static_cast<int>(gridDim.y); }
 #endif
 PATTERND_DEVICE void block_barrier() { __syncthreads(); }
+// Makes what the warp's lanes wrote to shared memory known among them; all lanes take part. Before
+// sm_70 they run in step.
+PATTERND_DEVICE void warp_barrier() {
+#if defined(__clang__)
+  asm volatile("membar.cta;" ::: "memory");
+#else
+  __syncwarp();
+#endif
+}
 
 // ---- Memory -------------------------------------------------------------------------------------
 // A parameter's 64-bit address as a pointer to global memory (so that the compiler emits ld.global,
@@ -117,6 +126,14 @@ PATTERND_DEVICE int shuffle_xor(int value, int mask) {
 #else
   return __shfl_xor_sync(0xffffffffU, value, mask);
 #endif
+}
+PATTERND_DEVICE float shuffle_down(float value, int lanes) {
+  union {
+    float f;
+    int i;
+  } bits{value};
+  bits.i = shuffle_down(bits.i, lanes);
+  return bits.f;
 }
 PATTERND_DEVICE int shuffle_from(int value, int lane) {
 #if defined(__clang__)

@@ -89,23 +89,40 @@ struct PyramidParameters {
 static_assert(sizeof(PyramidParameters) == 176);
 
 // ---- coarse search ------------------------------------------------------------------------------
-inline constexpr int kCoarseBlock = 16;   // positions that share a class, as on the CPU (kBlock)
-inline constexpr int kCoarseBand = 8;     // rows of positions that a thread works on
-inline constexpr int kCoarseColumns = 2;  // columns of positions that a thread works on
+inline constexpr int kCoarseBlock = 16;     // positions that share a class, as on the CPU (kBlock)
+inline constexpr int kCoarseColumns = 16;   // positions of a thread, side by side
+inline constexpr int kCoarseTileRows = 32;  // of positions, one a lane
+inline constexpr int kCoarseMostWarps = 4;  // of a block, side by side
+inline constexpr int kCoarsePlanes = 2;     // planes that share a pixel's load
+// Shared memory a block for what becomes of a tile's sums.
+constexpr int coarse_places_bytes(int tile_width) {
+  return kCoarsePlanes * kCoarseTileRows * (4 * (tile_width + 1) + 2 * tile_width);
+}
+inline constexpr int kCoarseJudgeThreads = 256;
 inline constexpr int kCoarseAllVisible = -1;
 inline constexpr int kCoarseSkip = -2;
+// What a position sees of the pattern.
+enum CoarseKind { kCoarseNowhere, kCoarseWhole, kCoarsePartly };
 
-// A coarse level. `prefix` holds, for each row, width + 1 pairs {S(0) + … + S(x−1), the same of S²}
-// modulo 2^32, where S is the pixel less the middle of its range.
+// A coarse level, and what is made of it for the search: `samples` stands at pixel (0, 0) of a copy
+// in floats, each pixel less the middle of its range and 0 where it is invalid; `prefix` at column
+// 0 of pairs {S(0) + … + S(x−1), the same of S²} modulo 2^32 for each row. Around the picture both
+// go on as with zeros, as far as any search reads.
 struct CoarseImage {
   Address pixels;
+  Address valid;  // u8[height][valid_stride], 0 where invalid; 0: all valid
+  Address samples;
   Address prefix;
   int stride_bytes;
+  int valid_stride;
+  int made_stride;  // elements a row of `samples` and `prefix`
+  int made_right;   // columns of `prefix` from 0 on
   int width;
   int height;
   int is_16_bit;
+  int unused;
 };
-static_assert(sizeof(CoarseImage) == 32);
+static_assert(sizeof(CoarseImage) == 64);
 
 // Pixels [begin, end) of a template's row, relative to the position.
 struct CoarseRun {
@@ -138,14 +155,41 @@ struct CoarseGroup {
 };
 static_assert(sizeof(CoarseGroup) == 48);
 
+// The taps of one row of a pair's templates: from column `begin` of the pair's box, an even number,
+// the weights from tap number `first`.
+struct CoarseSpan {
+  int begin;
+  int count;
+  int first;
+  int unused;
+};
+
+// Two planes of a group (neighbouring angles, or the two phases of one) that are searched together.
+struct CoarsePair {
+  Address weights;            // float[taps][kCoarsePlanes]
+  Address spans;              // CoarseSpan[rows + 1], the last one's `first` the number of taps
+  int planes[kCoarsePlanes];  // −1: none
+  int group;
+  int image;
+  int left;  // of the box that both templates lie in, relative to the position
+  int top;
+  int width;
+  int rows;
+  int first_x;  // of the positions
+  int first_y;
+  int blocks;
+  int position_rows;
+};
+static_assert(sizeof(CoarsePair) == 64);
+
 // One angle and scale of one pattern.
 struct CoarsePlane {
-  Address bands;        // float[height + 7][width][8]: row j, column t: T(j − k, t) for k = 0…7
   Address taps;         // short[height][width]
   Address runs;         // CoarseRun[run_count]
+  Address kinds;        // u8[rows][16 · blocks]: CoarseKind
   Address block_class;  // int[rows][blocks]: kCoarseAllVisible, kCoarseSkip, index into border
   Address border;       // CoarseBorder[]
-  Address scores;       // float[rows][16 · blocks]; negative: inverted; 0: none
+  Address scores;  // float[rows][16 · blocks]; negative: inverted; 0: none, also after a frame
   double inverse_norm;  // 1 / sqrt(n ΣT²)
   double threshold;
   double angle_deg;
@@ -156,7 +200,6 @@ struct CoarsePlane {
   float phase_y;
   int any_polarity;
   int search;  // index of the pattern
-  int group;
   int image;
   int left;  // of the template, relative to the position
   int top;
@@ -170,14 +213,24 @@ struct CoarsePlane {
   int rows;
   int neighbour_begin;  // in the list of neighbouring planes
   int neighbour_end;
-  int unused;
 };
-static_assert(sizeof(CoarsePlane) == 168);
+static_assert(sizeof(CoarsePlane) == 160);
 
+// A position that may score more than its threshold. (x, y) count from the plane's first.
+struct CoarseLook {
+  int plane;
+  short x;
+  short y;
+  float numerator;
+};
+static_assert(sizeof(CoarseLook) == 12);
+
+// A position that does.
 struct CoarsePosition {
   int plane;
-  int x;  // in the picture's level
-  int y;
+  short x;
+  short y;
+  float score;  // negative: inverted
 };
 struct CoarsePeak {
   float score;  // magnitude
@@ -195,14 +248,16 @@ struct CoarseFound {
 };
 
 inline constexpr int kPeakCapacity = 1024;   // a plane; more: overflow
-inline constexpr int kFoundCapacity = 4096;  // a pattern; more: overflow
+inline constexpr int kFoundCapacity = 8192;  // a pattern; more: overflow
+inline constexpr int kSelectThreads = 256;   // a block of the selection
 
 // Counters that a frame starts from zero. `overflow` not zero: more was found than there is room
 // for, and the frame is the CPU's.
 struct CoarseCounters {
+  unsigned looks;
+  unsigned promising;
   unsigned positions;
   unsigned overflow;
-  unsigned unused[2];
 };
 
 // How much of a pattern goes on.
@@ -214,6 +269,7 @@ struct CoarseLimits {
 struct CoarseParameters {
   Address images;      // CoarseImage[image_count]
   Address groups;      // CoarseGroup[group_count]
+  Address pairs;       // CoarsePair[pair_count]
   Address planes;      // CoarsePlane[plane_count]
   Address neighbours;  // int[]
   Address counters;    // CoarseCounters, then unsigned peak_counts[plane_count], found_counts[…]
@@ -225,16 +281,24 @@ struct CoarseParameters {
   Address selected;         // TracedCandidate[search_count][select_limit], best first
   Address selected_counts;  // int[search_count]
   Address limits;           // CoarseLimits[search_count]
+  Address loser_counts;     // int[search_count], zeroed for the trace
+  Address looks;            // CoarseLook[look_capacity]
+  Address promising;        // CoarseLook[position_capacity]
   int image_count;
   int group_count;
+  int pair_count;
   int plane_count;
   int search_count;
+  unsigned look_capacity;
   unsigned position_capacity;
-  int select_limit;  // most of any search
-  int chunk_rows;    // image rows that the search keeps in shared memory at a time
+  int select_limit;   // most of any search
+  int counter_words;  // from `counters` on, zeroed by the first kernel of a frame
+  int chunk_rows;     // template rows that the search keeps in shared memory at a time
+  int chunk_taps;     // most taps of so many rows
+  int tile_pitch;     // floats a row of pixels in shared memory, odd
   int unused;
 };
-static_assert(sizeof(CoarseParameters) == 136);
+static_assert(sizeof(CoarseParameters) == 192);
 
 // ---- trace and refine ---------------------------------------------------------------------------
 // A place where a pattern may be; (x, y) is where its centre lies, in level-0 pixels.
@@ -273,37 +337,51 @@ struct TraceImage {
 };
 static_assert(sizeof(TraceImage) == 32);
 
+inline constexpr int kTileFloats = 3072;
+
 // A pattern upright at one level, compared with the picture's level `image_level`.
 struct TracePattern {
-  Address pixels;   // float2[height][width]: T (zero-mean, 0 outside the mask), mask 1 or 0
-  double origin_x;  // level-0 pixels from the pattern's centre to the middle of pixel (0, 0)
-  double origin_y;
-  double spacing;
+  Address pixels;         // float2[height][width]: T (zero-mean, 0 outside the mask), mask 1 or 0
+  double to_level;        // 1 / 2^image_level
+  double spacing;         // level-0 pixels a pixel of the pattern
   double counted;         // pixels of the mask
   double energy;          // ΣT²
   double angle_step_deg;  // 0: the angle is fixed
   double scale_step;      // relative; 0: the scale is fixed
   double least_contrast;
   double least_visible;
-  double threshold;   // a candidate whose score falls under it is dropped
-  double period_deg;  // of angles: 360 over the symmetry
+  double threshold;       // a candidate whose score falls under it is dropped
+  double hopeless_score;  // one that scores less at first is not followed
+  double period_deg;      // of angles: 360 over the symmetry
   int width;
   int height;
   int image_level;
   int most_kept;  // candidates that go on from here
   int used;       // 0: this pattern does not take part in this step
   int any_polarity;
-  int coarsest;  // 1: what the coarse search saw still counts as a score
+  int coarsest;          // 1: what the coarse search saw still counts as a score
+  int neighbours_first;  // 1: they are tried before regression
+  float first_column;    // pixels from the pattern's centre to the middle of pixel (0, 0)
+  float first_row;
+  float pixel_in_level;  // pixels of the picture's level a pixel of the pattern, at scale 1
+  int strip_width;       // of the pattern's pixels that are sampled at a time: with a rim of one
+  int strip_rows;        // they make kTileFloats at most
+  int most_followed;     // of the coarse search's candidates; 0: all
+  int followed_unseen;   // of these, by their coarse score
   int unused;
 };
-static_assert(sizeof(TracePattern) == 128);
+static_assert(sizeof(TracePattern) == 160);
 
 // A candidate that lost; kept for the runners-up.
 struct TracedLoser {
   TracedPose pose;
   double score;
+  int level;  // that the score is from
+  int unused;
 };
 inline constexpr int kMostLosers = 512;  // a pattern
+
+inline constexpr int kKeepThreads = 256;  // a block of the choice of what goes on
 
 struct TraceParameters {
   Address images;        // TraceImage[], by level
@@ -321,13 +399,13 @@ static_assert(sizeof(TraceParameters) == 72);
 
 // T, 1, q_x, q_y, T·q_x, T·q_y, then the derivatives by x, y, angle and scale.
 inline constexpr int kRegressors = 10;
-inline constexpr int kFirstRamp = 2;
-inline constexpr int kNuisances = 6;
+inline constexpr int kByX = 6;
 struct RefinePattern {
-  Address pixels;                               // float4[height][width]: mask, T, dT/dx, dT/dy
-  Address inverse_gram;                         // double[10][10]
-  double light_prior[kNuisances - kFirstRamp];  // added to the Gram matrix's diagonal
-  double first_column;                          // q_x of column 0, pixels from the pattern's centre
+  Address pixels;        // float4[height][width]: mask (1: counts, 2: is regressed too), T, dT/dx,
+                         // dT/dy
+  Address gram;          // double[10][10], with the light's prior on its diagonal
+  Address inverse_gram;  // double[10][10]
+  double first_column;   // q_x of column 0, pixels from the pattern's centre
   double first_row;
   double counted;
   int regressors;
@@ -335,7 +413,7 @@ struct RefinePattern {
   int with_scale;
   int used;  // 0: cannot be refined
 };
-static_assert(sizeof(RefinePattern) == 88);
+static_assert(sizeof(RefinePattern) == 64);
 
 // What a frame hands to the host, in memory that it reads in place: this header for each pattern,
 // then its candidates, then its losers.
@@ -348,6 +426,7 @@ struct ResultHeader {
 struct RefineParameters {
   TraceParameters trace;  // of the finest level; least_contrast and least_visible are the search's,
                           // the regressions those of the finest level
+  Address loose;          // TracePattern[search_count] for what does not converge
   Address at_bound;       // RefinePattern[search_count] for poses at a limit of the angles
   Address allowed;        // AllowedPoses[search_count]
   Address counters;       // CoarseCounters
@@ -357,7 +436,7 @@ struct RefineParameters {
   int result_limit;
   int unused;
 };
-static_assert(sizeof(RefineParameters) == 128);
+static_assert(sizeof(RefineParameters) == 136);
 // Ranges that a pose is put back into after refinement.
 inline constexpr int kMostAngleRanges = 16;
 struct AllowedPoses {
@@ -366,10 +445,9 @@ struct AllowedPoses {
   double period_deg;
   double low_scale;
   double high_scale;
-  double loose_visible;  // least visible share for one more step of search
-  int ranges;            // 0: all angles
+  int ranges;  // 0: all angles
   int unused;
 };
-static_assert(sizeof(AllowedPoses) == 296);
+static_assert(sizeof(AllowedPoses) == 288);
 
 }  // namespace patternd::cuda

@@ -1,6 +1,7 @@
 // Sub-pixel refinement of one pose: the GPU's version of pipeline/refine.cpp, inverse-compositional
 // Gauss–Newton on shift, angle and scale with brightness, gain and uneven light as nuisances.
-// Sums over the pattern's pixels by all threads of a block, the 10 × 10 algebra by one.
+// All threads of a block sum over the pattern's pixels, its first warp does the algebra, a lane a
+// regressor.
 #pragma once
 
 #include "cuda/kernels/pose_sampling.h"
@@ -9,33 +10,52 @@ namespace patternd::cuda {
 
 inline constexpr double kRunawayPx = 3;
 inline constexpr double kRadPerDeg = 3.14159265358979323846 / 180;
-inline constexpr int kByX = kNuisances;
-inline constexpr int kByY = kNuisances + 1;
-inline constexpr int kSixth = kNuisances + 2;  // by the angle, or by the scale where it is fixed
-inline constexpr int kSeventh = kNuisances + 3;
 inline constexpr int kGram = kRegressors * (kRegressors + 1) / 2;
-// Products of the picture with the regressors, then Σ W² and the pixels seen.
-inline constexpr int kPictureSums = kRegressors + 2;
 
-struct Regression {
-  double coefficients[kRegressors];
-  double residual;
-  double inverse[4];  // (x, x), (y, y), (x, y), (angle, angle)
-  int good;
+// What one pass over the pattern sums up: the picture's products with the regressors, its square,
+// and the NCC's sums over the whole mask.
+enum PictureSum { kSumSquare = kRegressors, kScoreW, kScoreWW, kScoreTW, kPictureSums };
+// The same of the pixels that are hidden: the Gram matrix, the regressed pixels, and the NCC's.
+enum HiddenSum { kHiddenPixels = kGram, kHiddenN, kHiddenT, kHiddenTT, kHiddenSums };
+
+enum RefineStatus { kRefining, kConverged, kLost };
+
+// As the CPU's RefineLimits.
+struct RefineLimits {
+  int iterations;
+  double still_px;
+  double nearly_px;
+  int cubic_steps;
 };
 
 struct RefineMemory {
-  double scratch[(kPoseWarps + 1) * kGram];
+  float scratch[kPoseWarps][2 * kWarpSize];
+  double totals[kPictureSums];
+  double hidden[kHiddenSums];
   double matrix[kRegressors][kRegressors];
   double lower[kRegressors][kRegressors];
-  double with_picture[kPictureSums];
-  Regression regression;
+  double scale[kRegressors];
+  double coefficients[kRegressors];
+  double information[kRegressors];  // the diagonal of the inverse Gram matrix
+  double xy;                        // and its entry of the two shifts
+  TracedPose at;
   SamplingGrid grid;
-  float middle;
+  double share;     // of a step that is taken
+  double previous;  // pixels moved by the step before
+  double residual;
+  int iteration;
+  int cubic_step;  // counting from 1; 0: samples are bilinear still
+  int status;
+  double score;  // at the last bilinear pose
+  double visible;
+  int inverted;
+  float middle;  // a grey value near the window's
 };
 
 PATTERND_DEVICE RefineMemory& refine_memory() { return pose_memory<RefineMemory>(); }
 
+// `mask`: 2 where the pixel is regressed, 1 where it only counts for the score. The gradients are 0
+// but where it is regressed.
 struct RefinePixel {
   float mask, value, gradient_x, gradient_y;
 };
@@ -44,253 +64,401 @@ PATTERND_DEVICE void regressors_of(const RefinePattern& refine, const RefinePixe
                                    int y, float (&out)[kRegressors]) {
   const float qx = static_cast<float>(refine.first_column) + static_cast<float>(x);
   const float qy = static_cast<float>(refine.first_row) + static_cast<float>(y);
+  const float counts = pixel.mask > 1.5F ? 1.0F : 0.0F;
   const float turn = pixel.gradient_y * qx - pixel.gradient_x * qy;
   const float growth = pixel.gradient_x * qx + pixel.gradient_y * qy;
-  out[0] = pixel.value;
-  out[1] = pixel.mask;
-  out[2] = pixel.mask * qx;
-  out[3] = pixel.mask * qy;
-  out[4] = pixel.value * qx;
-  out[5] = pixel.value * qy;
+  const float value = counts * pixel.value;
+  out[0] = value;
+  out[1] = counts;
+  out[2] = counts * qx;
+  out[3] = counts * qy;
+  out[4] = value * qx;
+  out[5] = value * qy;
   out[kByX] = pixel.gradient_x;
-  out[kByY] = pixel.gradient_y;
-  out[kSixth] = refine.with_angle != 0 ? turn : (refine.with_scale != 0 ? growth : 0.0F);
-  out[kSeventh] = refine.with_angle != 0 && refine.with_scale != 0 ? growth : 0.0F;
+  out[kByX + 1] = pixel.gradient_y;
+  out[kByX + 2] = refine.with_angle != 0 ? turn : (refine.with_scale != 0 ? growth : 0.0F);
+  out[kByX + 3] = refine.with_angle != 0 && refine.with_scale != 0 ? growth : 0.0F;
 }
 
-// visit(x, y, pixel, W) for each pixel of the mask that is visible, of those that this thread has.
-template <bool cubic, class Visit>
-PATTERND_DEVICE void for_each_visible(const RefinePattern& refine, const TracePattern& pattern,
-                                      const TraceImage& image, const Visit& visit) {
+// Adds up to 32 sums of every thread; lane i of the first warp gets the total of number i.
+PATTERND_DEVICE double block_totals(float (&sums)[kWarpSize], int half) {
+  RefineMemory& memory = refine_memory();
   const int lane = thread_x() % kWarpSize;
-  const Float4* pixels = global<const Float4>(refine.pixels);
-  for (int y = thread_x() / kWarpSize; y < pattern.height; y += threads_x() / kWarpSize) {
-    for (int x = lane; x < pattern.width; x += kWarpSize) {
-      const Float4 p = load_float4(pixels + y * pattern.width + x);
-      if (p.x == 0.0F) continue;
-      const Sampled s = sample_pose<cubic>(image, refine_memory().grid, x, y);
-      if (s.visible == 0.0F) continue;
-      visit(x, y, RefinePixel{p.x, p.y, p.z, p.w}, s.value - refine_memory().middle);
-    }
-  }
+  memory.scratch[thread_x() / kWarpSize][half * kWarpSize + lane] = warp_totals(sums);
+  block_barrier();
+  double total = 0;
+  if (thread_x() < kWarpSize)
+    for (int warp = 0; warp < threads_x() / kWarpSize; ++warp)
+      total += static_cast<double>(memory.scratch[warp][half * kWarpSize + lane]);
+  return total;
 }
 
-// Inverts the shared memory's `matrix` of order n by Cholesky's method; one thread. False where it
-// is singular to working precision.
-PATTERND_DEVICE_CALL bool invert(int n) {
-  double scale[kRegressors];
-  for (int i = 0; i < n; ++i) {
-    if (!(refine_memory().matrix[i][i] > 0)) return false;
-    scale[i] = 1 / root(refine_memory().matrix[i][i]);
-  }
-  for (int i = 0; i < n; ++i) {
-    for (int j = 0; j <= i; ++j) {
-      double sum = refine_memory().matrix[i][j] * scale[i] * scale[j];
-      for (int k = 0; k < j; ++k) sum -= refine_memory().lower[i][k] * refine_memory().lower[j][k];
-      if (i != j) {
-        refine_memory().lower[i][j] = sum / refine_memory().lower[j][j];
-      } else {
-        if (!(sum > 1e-9)) return false;
-        refine_memory().lower[i][i] = root(sum);
-      }
-    }
-  }
-  for (int column = 0; column < n; ++column) {
-    double x[kRegressors];
-    for (int i = 0; i < n; ++i) {
-      double sum = i == column ? 1 : 0;
-      for (int k = 0; k < i; ++k) sum -= refine_memory().lower[i][k] * x[k];
-      x[i] = sum / refine_memory().lower[i][i];
-    }
-    for (int i = n - 1; i >= 0; --i) {
-      double sum = x[i];
-      for (int k = i + 1; k < n; ++k) sum -= refine_memory().lower[k][i] * x[k];
-      x[i] = sum / refine_memory().lower[i][i];
-    }
-    for (int i = 0; i < n; ++i) refine_memory().matrix[i][column] = x[i] * scale[i] * scale[column];
-  }
-  return true;
+PATTERND_DEVICE RefinePixel pixel_at(const RefinePattern& refine, const TracePattern& pattern,
+                                     int x, int y) {
+  if (y >= pattern.height) return {0.0F, 0.0F, 0.0F, 0.0F};
+  const Float4 p = load_float4(global<const Float4>(refine.pixels) + y * pattern.width + x);
+  return {p.x, p.y, p.z, p.w};
 }
 
-// The Gram matrix over the visible pixels, inverted; false where it can't be.
-PATTERND_DEVICE_CALL bool invert_visible_gram(const RefinePattern& refine,
-                                              const TracePattern& pattern,
-                                              const TraceImage& image) {
-  float sums[kGram] = {};
-  for_each_visible<false>(
-      refine, pattern, image, [&](int x, int y, const RefinePixel& pixel, float) {
-        float r[kRegressors];
-        regressors_of(refine, pixel, x, y, r);
+// One pass over the picture at the grid in shared memory.
+template <bool kCubic>
+PATTERND_DEVICE void sum_picture(const RefinePattern& refine, const TracePattern& pattern,
+                                 const TraceImage& image) {
+  constexpr int kAtOnce = kCubic ? 1 : 3;
+  RefineMemory& memory = refine_memory();
+  const SamplingGrid grid = memory.grid;
+  const float middle = memory.middle;
+  float sums[kWarpSize] = {};
+  for_each_place<kAtOnce>({thread_x(), threads_x()}, pattern.width, pattern.height,
+                          [&](const int(&x)[kAtOnce], const int(&y)[kAtOnce]) {
+                            RefinePixel pixels[kAtOnce];
+                            Located at[kAtOnce];
+                            float values[kAtOnce];
 #pragma unroll
-        for (int i = 0; i < kRegressors; ++i)
+                            for (int i = 0; i < kAtOnce; ++i)
+                              pixels[i] = pixel_at(refine, pattern, x[i], y[i]);
 #pragma unroll
-          for (int j = 0; j <= i; ++j)
-            sums[i * (i + 1) / 2 + j] = fused(r[i], r[j], sums[i * (i + 1) / 2 + j]);
-      });
-  const double* totals = block_sums(sums, refine_memory().scratch);
-  if (thread_x() == 0) {
-    for (int i = 0; i < kRegressors; ++i)
-      for (int j = 0; j <= i; ++j)
-        refine_memory().matrix[i][j] = refine_memory().matrix[j][i] = totals[i * (i + 1) / 2 + j];
-    for (int i = kFirstRamp; i < kNuisances; ++i)
-      refine_memory().matrix[i][i] += refine.light_prior[i - kFirstRamp];
-    refine_memory().regression.good = invert(refine.regressors) ? 1 : 0;
-  }
-  block_barrier();
-  const bool good = refine_memory().regression.good != 0;
-  // One thread goes on to overwrite it.
-  block_barrier();
-  return good;
-}
-
-PATTERND_DEVICE_CALL void solve(const RefinePattern& refine, double pixels) {
-  Regression& out = refine_memory().regression;
-  const int n = refine.regressors;
-  double explained = 0;
-  for (int i = 0; i < n; ++i) {
-    double sum = 0;
-    for (int j = 0; j < n; ++j)
-      sum += refine_memory().matrix[i][j] * refine_memory().with_picture[j];
-    out.coefficients[i] = sum;
-    explained += sum * refine_memory().with_picture[i];
-  }
-  const double left = refine_memory().with_picture[kRegressors] - explained;
-  const double freedom = pixels - n;
-  out.residual = (left > 0 ? left : 0) / (freedom > 1 ? freedom : 1);
-  out.inverse[0] = refine_memory().matrix[kByX][kByX];
-  out.inverse[1] = refine_memory().matrix[kByY][kByY];
-  out.inverse[2] = refine_memory().matrix[kByX][kByY];
-  out.inverse[3] = refine_memory().matrix[kSixth][kSixth];
-  const double gain = out.coefficients[0];
-  out.good = gain > 1e-6 || gain < -1e-6 ? 1 : 0;
-}
-
-// Regresses the picture at the pose; the outcome is in the shared memory's `regression`.
-template <bool cubic>
-PATTERND_DEVICE_CALL void regress(const RefinePattern& refine, const TracePattern& pattern,
-                                  const TraceImage& image, const TracedPose& pose) {
-  block_barrier();
-  if (thread_x() == 0) {
-    refine_memory().grid = grid_of(pattern, image, pose, 0);
-    const Sampled s =
-        sample_pose(image, refine_memory().grid, pattern.width / 2, pattern.height / 2);
-    refine_memory().middle = s.visible != 0.0F ? s.value : 0.0F;
-  }
-  block_barrier();
-  const bool complete = refine_memory().grid.inside != 0;
-  float sums[kPictureSums] = {};
-  for_each_visible<cubic>(refine, pattern, image,
-                          [&](int x, int y, const RefinePixel& pixel, float w) {
-                            float r[kRegressors];
-                            regressors_of(refine, pixel, x, y, r);
+                            for (int i = 0; i < kAtOnce; ++i)
+                              at[i] = locate(image, grid, x[i], y[i]);
 #pragma unroll
-                            for (int i = 0; i < kRegressors; ++i) sums[i] = fused(r[i], w, sums[i]);
-                            sums[kRegressors] = fused(w, w, sums[kRegressors]);
-                            sums[kRegressors + 1] += 1.0F;
+                            for (int i = 0; i < kAtOnce; ++i)
+                              values[i] = kCubic ? cubic_at(image, grid, at[i])
+                                                 : bilinear_at(image, grid, at[i]);
+#pragma unroll
+                            for (int i = 0; i < kAtOnce; ++i) {
+                              const float seen = pixels[i].mask > 0.5F ? at[i].visible : 0.0F;
+                              const float w = (values[i] - middle) * seen;
+                              float r[kRegressors];
+                              regressors_of(refine, pixels[i], x[i], y[i], r);
+#pragma unroll
+                              for (int k = 0; k < kRegressors; ++k)
+                                sums[k] = fused(r[k], w, sums[k]);
+                              const float ww = w * w;
+                              sums[kSumSquare] = fused(r[1], ww, sums[kSumSquare]);
+                              sums[kScoreW] += w;
+                              sums[kScoreWW] += ww;
+                              sums[kScoreTW] = fused(pixels[i].value, w, sums[kScoreTW]);
+                            }
                           });
-  const double* totals = block_sums(sums, refine_memory().scratch);
-  if (thread_x() < kPictureSums) refine_memory().with_picture[thread_x()] = totals[thread_x()];
-  block_barrier();
-  if (complete) {
-    const double* inverse = global<const double>(refine.inverse_gram);
-    for (int i = thread_x(); i < kRegressors * kRegressors; i += threads_x())
-      refine_memory().matrix[i / kRegressors][i % kRegressors] = inverse[i];
-    block_barrier();
-  } else if (!invert_visible_gram(refine, pattern, image)) {
-    return;
-  }
-  if (thread_x() == 0) solve(refine, refine_memory().with_picture[kRegressors + 1]);
-  block_barrier();
+  const double total = block_totals(sums, 0);
+  if (thread_x() < kPictureSums) memory.totals[thread_x()] = total;
 }
 
-// How long to go on: as the CPU's RefineLimits.
-struct RefineLimits {
-  int iterations;
-  double still_px;
-  double nearly_px;
-  int cubic_steps;
-};
+// The hidden pixels' share of what is known of the whole pattern.
+PATTERND_DEVICE_CALL void sum_hidden(const RefinePattern& refine, const TracePattern& pattern,
+                                     const TraceImage& image) {
+  RefineMemory& memory = refine_memory();
+  const SamplingGrid grid = memory.grid;
+  static_assert(kHiddenSums <= 2 * kWarpSize);
+  float sums[2][kWarpSize] = {};
+  for_each_place<1>({thread_x(), threads_x()}, pattern.width, pattern.height,
+                    [&](const int(&x)[1], const int(&y)[1]) {
+                      const RefinePixel pixel = pixel_at(refine, pattern, x[0], y[0]);
+                      if (pixel.mask == 0.0F || locate(image, grid, x[0], y[0]).visible != 0.0F)
+                        return;
+                      float r[kRegressors];
+                      regressors_of(refine, pixel, x[0], y[0], r);
+                      int at = 0;
+#pragma unroll
+                      for (int i = 0; i < kRegressors; ++i) {
+#pragma unroll
+                        for (int j = 0; j <= i; ++j, ++at)
+                          sums[at / kWarpSize][at % kWarpSize] =
+                              fused(r[i], r[j], sums[at / kWarpSize][at % kWarpSize]);
+                      }
+                      const auto add = [&](int sum, float value) {
+                        sums[sum / kWarpSize][sum % kWarpSize] += value;
+                      };
+                      add(kHiddenPixels, r[1]);
+                      add(kHiddenN, 1.0F);
+                      add(kHiddenT, pixel.value);
+                      add(kHiddenTT, pixel.value * pixel.value);
+                    });
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const double total = block_totals(sums[half], half);
+    const int sum = half * kWarpSize + thread_x();
+    if (thread_x() < kWarpSize && sum < kHiddenSums) memory.hidden[sum] = total;
+  }
+}
+
+// Inverts the shared memory's symmetric `matrix` by Cholesky's method, a lane a row, then a lane a
+// column; one warp. False where it is singular to working precision.
+PATTERND_DEVICE_CALL bool invert() {
+  RefineMemory& memory = refine_memory();
+  constexpr int n = kRegressors;
+  const int lane = thread_x();
+  const double diagonal = lane < n ? memory.matrix[lane][lane] : 1;
+  bool good = diagonal > 0;
+  // To a unit diagonal first: the regressors have very different sizes.
+  const double scale = 1 / root(good ? diagonal : 1);
+  if (lane < n) memory.scale[lane] = scale;
+  warp_barrier();
+  for (int j = 0; j < n; ++j) {
+    double sum = 1;
+    if (lane >= j && lane < n) {
+      sum = memory.matrix[lane][j] * scale * memory.scale[j];
+      for (int k = 0; k < j; ++k) sum -= memory.lower[lane][k] * memory.lower[j][k];
+    }
+    if (lane == j) {
+      good = good && sum > 1e-9;
+      memory.lower[j][j] = root(good ? sum : 1);
+    }
+    warp_barrier();
+    if (lane > j && lane < n) memory.lower[lane][j] = sum / memory.lower[j][j];
+    warp_barrier();
+  }
+  double x[n];
+#pragma unroll
+  for (int i = 0; i < n; ++i) {
+    double sum = i == lane ? 1 : 0;
+#pragma unroll
+    for (int k = 0; k < i; ++k) sum -= memory.lower[i][k] * x[k];
+    x[i] = sum / memory.lower[i][i];
+  }
+#pragma unroll
+  for (int i = n - 1; i >= 0; --i) {
+    double sum = x[i];
+#pragma unroll
+    for (int k = i + 1; k < n; ++k) sum -= memory.lower[k][i] * x[k];
+    x[i] = sum / memory.lower[i][i];
+  }
+#pragma unroll
+  for (int i = 0; i < n; ++i)
+    if (lane < n) memory.matrix[i][lane] = x[i] * scale * memory.scale[i];
+  warp_barrier();
+  return warp_sum(good ? 0 : 1) == 0;
+}
+
+// The visible pixels' Gram matrix: that of all less that of the hidden ones, mostly few. One warp.
+PATTERND_DEVICE void take_visible_gram(const RefinePattern& refine) {
+  RefineMemory& memory = refine_memory();
+  const double* all = global<const double>(refine.gram);
+  for (int i = thread_x(); i < kRegressors * kRegressors; i += kWarpSize) {
+    const int row = maximum(i / kRegressors, i % kRegressors);
+    const int column = minimum(i / kRegressors, i % kRegressors);
+    // Regressors that are not in use: a unit matrix.
+    const double unused = row == column ? 1 : 0;
+    memory.matrix[row][column] = memory.matrix[column][row] =
+        row < refine.regressors
+            ? all[row * kRegressors + column] - memory.hidden[row * (row + 1) / 2 + column]
+            : unused;
+  }
+  warp_barrier();
+}
+
+// Coefficients and residual of the regression; one warp. False where it cannot be done.
+PATTERND_DEVICE bool solve(const RefinePattern& refine) {
+  RefineMemory& memory = refine_memory();
+  const int lane = thread_x();
+  const bool complete = memory.grid.inside != 0;
+  double pixels = refine.counted;
+  if (!complete) {
+    take_visible_gram(refine);
+    pixels -= memory.hidden[kHiddenPixels];
+    if (!invert()) return false;
+  }
+  const double* inverse =
+      complete ? global<const double>(refine.inverse_gram) : &memory.matrix[0][0];
+  double own = 0;
+  if (lane < kRegressors)
+    for (int j = 0; j < kRegressors; ++j) own += inverse[lane * kRegressors + j] * memory.totals[j];
+  const double explained = warp_sum(lane < kRegressors ? own * memory.totals[lane] : 0.0);
+  if (lane < kRegressors) {
+    memory.coefficients[lane] = own;
+    memory.information[lane] = inverse[lane * kRegressors + lane];
+  }
+  if (lane == 0) {
+    memory.xy = inverse[kByX * kRegressors + kByX + 1];
+    const double left = memory.totals[kSumSquare] - explained;
+    const double freedom = pixels - refine.regressors;
+    memory.residual = (left > 0 ? left : 0) / (freedom > 1 ? freedom : 1);
+  }
+  warp_barrier();
+  const double gain = memory.coefficients[0];
+  return gain > 1e-6 || gain < -1e-6;
+}
 
 PATTERND_DEVICE double length_of(double x, double y) { return root(x * x + y * y); }
 PATTERND_DEVICE double size_of(double value) { return value < 0 ? -value : value; }
 
-// Moves the pose by `share` of what the regression found; by how many pixels of the pattern its
-// centre and farthest pixel move.
+// Moves the pose by the step that was found. Returns by how many pixels of the pattern its centre
+// and farthest pixel move; one thread.
 PATTERND_DEVICE double move_pose(const RefinePattern& refine, const TracePattern& pattern,
-                                 const Regression& last, double radius, double share,
-                                 TracedPose& at) {
-  const double gain = last.coefficients[0] / share;
-  const double dx = last.coefficients[kByX] / gain;
-  const double dy = last.coefficients[kByY] / gain;
-  const double sixth = last.coefficients[kSixth] / gain;
-  const double seventh = last.coefficients[kSeventh] / gain;
+                                 double radius) {
+  RefineMemory& memory = refine_memory();
+  TracedPose& at = memory.at;
+  const double per_gain = memory.share / memory.coefficients[0];
+  const double dx = memory.coefficients[kByX] * per_gain;
+  const double dy = memory.coefficients[kByX + 1] * per_gain;
+  const double sixth = memory.coefficients[kByX + 2] * per_gain;
+  const double seventh = memory.coefficients[kByX + 3] * per_gain;
   const double turn = refine.with_angle != 0 ? sixth : 0;
   const double growth = refine.with_scale == 0 ? 0 : (refine.with_angle != 0 ? seventh : sixth);
-  const double size = pattern.spacing * at.scale;
   const Turn direction = turn_of(at.angle_deg);
-  const double c = direction.cosine * size;
-  const double s = direction.sine * size;
+  const double size = pattern.spacing * at.scale;
+  const double c = static_cast<double>(direction.cosine) * size;
+  const double s = static_cast<double>(direction.sine) * size;
   at.x -= c * dx - s * dy;
   at.y -= s * dx + c * dy;
-  at.angle_deg -= turn / kRadPerDeg;
+  at.angle_deg -= turn * (1 / kRadPerDeg);
   at.scale /= 1 + (growth > -0.5 ? growth : -0.5);
   return length_of(dx, dy) + (size_of(turn) + size_of(growth)) * radius;
 }
 
 // How far the pose is from where it started, in pixels of the pattern.
-PATTERND_DEVICE double distance_moved(const TracePattern& pattern, double radius,
-                                      const TracedPose& start, const TracedPose& at) {
+PATTERND_DEVICE double distance_moved(const TracePattern& pattern, const TracedPose& start,
+                                      double radius) {
+  const TracedPose& at = refine_memory().at;
   return length_of(at.x - start.x, at.y - start.y) / (pattern.spacing * start.scale) +
          radius * (size_of(at.angle_deg - start.angle_deg) * kRadPerDeg +
                    size_of(at.scale / start.scale - 1));
 }
 
-// Steps with bilinear samples until they are small; false where they don't get there or run away.
-PATTERND_DEVICE_CALL bool approach(const RefinePattern& refine, const TracePattern& pattern,
-                                   const TraceImage& image, const RefineLimits& limits,
-                                   double radius, TracedPose& at) {
-  const TracedPose start = at;
-  double share = 1;
-  double previous = 1e300;
-  for (int i = 0; i < limits.iterations; ++i) {
-    regress<false>(refine, pattern, image, at);
-    if (refine_memory().regression.good == 0) return false;
-    const double moved = move_pose(refine, pattern, refine_memory().regression, radius, share, at);
-    // Steps that don't shrink overshoot: shorter ones settle.
-    if (moved > 0.5 * previous) share = 0.5 * share > 0.25 ? 0.5 * share : 0.25;
-    previous = moved;
-    if (!(distance_moved(pattern, radius, start, at) < kRunawayPx)) return false;
-    if (moved <= (i + 1 == limits.iterations ? limits.nearly_px : limits.still_px)) return true;
-  }
-  return false;
+// Score, visible share and polarity from the sums of the last pass, into shared memory; one thread.
+PATTERND_DEVICE void take_score(const TracePattern& pattern) {
+  RefineMemory& memory = refine_memory();
+  const bool complete = memory.grid.inside != 0;
+  const double n = pattern.counted - (complete ? 0 : memory.hidden[kHiddenN]);
+  const double t = complete ? 0 : -memory.hidden[kHiddenT];
+  const double tt = pattern.energy - (complete ? 0 : memory.hidden[kHiddenTT]);
+  const double score = score_of(n, t, tt, memory.totals[kScoreW], memory.totals[kScoreWW],
+                                memory.totals[kScoreTW], pattern.least_contrast);
+  memory.visible = n / (pattern.counted > 1 ? pattern.counted : 1);
+  memory.inverted = pattern.any_polarity != 0 && score < 0 ? 1 : 0;
+  // A sample more or less by rounding is not a question of visibility.
+  const bool seen = n + 0.5 >= pattern.least_visible * pattern.counted;
+  memory.score = !seen ? 0 : (memory.inverted != 0 ? -score : score);
 }
 
-// True where the pose converged; else the candidate stays as it was.
+PATTERND_DEVICE void give_score(TracedCandidate& candidate) {
+  const RefineMemory& memory = refine_memory();
+  candidate.score = memory.score;
+  candidate.visible = memory.visible;
+  candidate.inverted = memory.inverted;
+}
+
+// The pose converged; one thread.
+PATTERND_DEVICE int settle_pose(TracedCandidate& candidate) {
+  const RefineMemory& memory = refine_memory();
+  give_score(candidate);
+  candidate.pose = memory.at;
+  candidate.residual = memory.residual;
+  candidate.gain = memory.coefficients[0];
+  candidate.inverse[0] = memory.information[kByX];
+  candidate.inverse[1] = memory.information[kByX + 1];
+  candidate.inverse[2] = memory.xy;
+  candidate.inverse[3] = memory.information[kByX + 2];
+  return kConverged;
+}
+
+// One step of the regression, its sums being known: moves the pose and says how it goes on; one
+// thread. First with bilinear samples, then some with cubic ones.
+PATTERND_DEVICE int step_pose(const RefinePattern& refine, const TracePattern& pattern,
+                              const RefineLimits& limits, TracedCandidate& candidate) {
+  RefineMemory& memory = refine_memory();
+  const double radius = length_of(pattern.width, pattern.height) * 0.5;
+  if (memory.cubic_step > 0) memory.share = 1;
+  const double moved = move_pose(refine, pattern, radius);
+  if (!(distance_moved(pattern, candidate.pose, radius) < kRunawayPx)) return kLost;
+  if (memory.cubic_step > 0) {
+    if (moved <= limits.still_px || memory.cubic_step == limits.cubic_steps)
+      return settle_pose(candidate);
+    ++memory.cubic_step;
+    return kRefining;
+  }
+  // Steps that don't shrink overshoot: shorter ones settle.
+  if (moved > 0.5 * memory.previous)
+    memory.share = 0.5 * memory.share > 0.25 ? 0.5 * memory.share : 0.25;
+  memory.previous = moved;
+  const bool last = ++memory.iteration == limits.iterations;
+  if (moved > (last ? limits.nearly_px : limits.still_px)) return last ? kLost : kRefining;
+  take_score(pattern);
+  if (limits.cubic_steps == 0) return settle_pose(candidate);
+  memory.cubic_step = 1;
+  return kRefining;
+}
+
+// The grid at the pose where refinement stands, and at first the middle; one thread.
+PATTERND_DEVICE void lay_grid(const TracePattern& pattern, const TraceImage& image, bool first) {
+  RefineMemory& memory = refine_memory();
+  memory.grid = grid_of(pattern, image, memory.at, 0);
+  if (!first) return;
+  const Located centre = locate(image, memory.grid, pattern.width / 2, pattern.height / 2);
+  memory.middle = bilinear_at(image, memory.grid, centre) * centre.visible;
+}
+
+// All sums at the grid; ends at a barrier.
+template <bool kCubicToo>
+PATTERND_DEVICE void sum_all(const RefinePattern& refine, const TracePattern& pattern,
+                             const TraceImage& image, bool cubic) {
+  if (kCubicToo && cubic)
+    sum_picture<true>(refine, pattern, image);
+  else
+    sum_picture<false>(refine, pattern, image);
+  if (refine_memory().grid.inside == 0) {
+    block_barrier();
+    sum_hidden(refine, pattern, image);
+  }
+}
+
+// Refines the candidate (in shared memory) and scores it there; true where it converged, else it
+// stays as it was. kCubicToo: where limits.cubic_steps may not be 0.
+template <bool kCubicToo>
 PATTERND_DEVICE_CALL bool refine_pose(const RefinePattern& refine, const TracePattern& pattern,
                                       const TraceImage& image, TracedCandidate& candidate,
                                       const RefineLimits& limits) {
+  RefineMemory& memory = refine_memory();
   if (refine.used == 0) return false;
-  TracedPose at = candidate.pose;
-  const double radius = length_of(pattern.width, pattern.height) / 2;
-  if (!approach(refine, pattern, image, limits, radius, at)) return false;
-  for (int i = 0; i < limits.cubic_steps; ++i) {
-    regress<true>(refine, pattern, image, at);
-    if (refine_memory().regression.good == 0) return false;
-    const double moved = move_pose(refine, pattern, refine_memory().regression, radius, 1, at);
-    if (!(distance_moved(pattern, radius, candidate.pose, at) < kRunawayPx)) return false;
-    if (moved <= limits.still_px) break;
+  block_barrier();
+  if (thread_x() == 0) {
+    memory.at = candidate.pose;
+    memory.share = 1;
+    memory.previous = 1e30;
+    memory.iteration = 0;
+    memory.cubic_step = 0;
+    memory.status = kRefining;
+    lay_grid(pattern, image, true);
   }
-  const Regression& last = refine_memory().regression;
-  candidate.pose = at;
-  candidate.residual = last.residual;
-  candidate.gain = last.coefficients[0];
-  for (int k = 0; k < 4; ++k) candidate.inverse[k] = last.inverse[k];
-  return true;
+  block_barrier();
+  while (memory.status == kRefining) {
+    sum_all<kCubicToo>(refine, pattern, image, memory.cubic_step > 0);
+    if (thread_x() < kWarpSize) {
+      warp_barrier();
+      const bool solved = solve(refine);
+      if (thread_x() == 0) {
+        memory.status = solved ? step_pose(refine, pattern, limits, candidate) : kLost;
+        if (memory.status == kRefining) lay_grid(pattern, image, false);
+      }
+    }
+    block_barrier();
+  }
+  const bool converged = memory.status == kConverged;
+  block_barrier();
+  return converged;
+}
+
+// Scores the candidate (in shared memory) at its pose.
+PATTERND_DEVICE_CALL void score_candidate(const RefinePattern& refine, const TracePattern& pattern,
+                                          const TraceImage& image, TracedCandidate& candidate) {
+  block_barrier();
+  if (thread_x() == 0) {
+    refine_memory().at = candidate.pose;
+    lay_grid(pattern, image, true);
+  }
+  block_barrier();
+  sum_all<false>(refine, pattern, image, false);
+  warp_barrier();
+  if (thread_x() == 0) {
+    take_score(pattern);
+    give_score(candidate);
+  }
+  block_barrier();
 }
 
 // Puts a pose that left the allowed angles or scales back to the nearest allowed one; whether it
 // had to.
-PATTERND_DEVICE_CALL bool bring_inside(const AllowedPoses& allowed, TracedPose& pose) {
+PATTERND_DEVICE bool bring_inside(const AllowedPoses& allowed, TracedPose& pose) {
   bool moved = false;
   double nearest_deg = pose.angle_deg;
   double least = 1e9;
@@ -318,47 +486,6 @@ PATTERND_DEVICE_CALL bool bring_inside(const AllowedPoses& allowed, TracedPose& 
   moved = moved || scale != pose.scale;
   pose.scale = scale;
   return moved;
-}
-
-// Sets the candidate's score, visible share and polarity from the NCC at its pose.
-PATTERND_DEVICE_CALL void score_candidate(const TracePattern& pattern, const TraceImage& image,
-                                          TracedCandidate& candidate) {
-  block_barrier();
-  if (thread_x() == 0) {
-    refine_memory().grid = grid_of(pattern, image, candidate.pose, 0);
-    const Sampled s =
-        sample_pose(image, refine_memory().grid, pattern.width / 2, pattern.height / 2);
-    refine_memory().middle = s.visible != 0.0F ? s.value : 0.0F;
-  }
-  block_barrier();
-  const int lane = thread_x() % kWarpSize;
-  const float* pixels = global<const float>(pattern.pixels);
-  float sums[kVisibleSums] = {};
-  for (int y = thread_x() / kWarpSize; y < pattern.height; y += threads_x() / kWarpSize) {
-    for (int x = lane; x < pattern.width; x += kWarpSize) {
-      const float* pixel = pixels + 2 * (y * pattern.width + x);
-      if (pixel[1] == 0.0F) continue;
-      const Sampled s = sample_pose(image, refine_memory().grid, x, y);
-      if (s.visible == 0.0F) continue;
-      const float t = pixel[0];
-      const float w = s.value - refine_memory().middle;
-      sums[kSumN] += 1.0F;
-      sums[kSumT] += t;
-      sums[kSumTT] = fused(t, t, sums[kSumTT]);
-      sums[kSumW] += w;
-      sums[kSumWW] = fused(w, w, sums[kSumWW]);
-      sums[kSumTW] = fused(t, w, sums[kSumTW]);
-    }
-  }
-  const double* totals = block_sums(sums, refine_memory().scratch);
-  const double n = totals[kSumN];
-  const double score = score_of(n, totals[kSumT], totals[kSumTT], totals[kSumW], totals[kSumWW],
-                                totals[kSumTW], pattern.least_contrast);
-  candidate.visible = n / (pattern.counted > 1 ? pattern.counted : 1);
-  candidate.inverted = pattern.any_polarity != 0 && score < 0 ? 1 : 0;
-  // A sample more or less by rounding is not a question of visibility.
-  const bool seen = n + 0.5 >= pattern.least_visible * pattern.counted;
-  candidate.score = !seen ? 0 : (candidate.inverted != 0 ? -score : score);
 }
 
 }  // namespace patternd::cuda

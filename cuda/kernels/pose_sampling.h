@@ -14,37 +14,52 @@ struct SamplingGrid {
   int inside;  // every sample has its four sources
 };
 
-// The grid of a pattern at a pose, `rim` samples wider on each side.
+// A direction at a pose, in pixels of the picture's level a pixel of the pattern.
+struct PoseAxes {
+  float ux, uy;
+};
+PATTERND_DEVICE PoseAxes axes_of(const TracePattern& pattern, const TracedPose& pose) {
+  const Turn turn = turn_of(pose.angle_deg);
+  const float size = static_cast<float>(pose.scale) * pattern.pixel_in_level;
+  return {turn.cosine * size, turn.sine * size};
+}
+
+// The grid of a pattern at a pose, `rim` samples wider on each side. The pose's place is taken
+// apart in double; what is measured from it is small.
 PATTERND_DEVICE SamplingGrid grid_of(const TracePattern& pattern, const TraceImage& image,
                                      const TracedPose& pose, int rim) {
-  const Turn turn = turn_of(pose.angle_deg);
-  const double c = turn.cosine * pose.scale;
-  const double s = turn.sine * pose.scale;
-  const double to_level = 1.0 / static_cast<double>(1 << pattern.image_level);
-  const double first_x = pattern.origin_x - rim * pattern.spacing;
-  const double first_y = pattern.origin_y - rim * pattern.spacing;
-  const double x = (pose.x + c * first_x - s * first_y + 0.5) * to_level - 0.5;
-  const double y = (pose.y + s * first_x + c * first_y + 0.5) * to_level - 0.5;
-  const double ux = c * pattern.spacing * to_level;
-  const double uy = s * pattern.spacing * to_level;
+  const PoseAxes axes = axes_of(pattern, pose);
+  const float first_x = pattern.first_column - static_cast<float>(rim);
+  const float first_y = pattern.first_row - static_cast<float>(rim);
+  const double at_x = (pose.x + 0.5) * pattern.to_level - 0.5;
+  const double at_y = (pose.y + 0.5) * pattern.to_level - 0.5;
+  const int whole_x = floor_to_int(at_x);
+  const int whole_y = floor_to_int(at_y);
+  const float x = static_cast<float>(at_x - whole_x) + (axes.ux * first_x - axes.uy * first_y);
+  const float y = static_cast<float>(at_y - whole_y) + (axes.uy * first_x + axes.ux * first_y);
   SamplingGrid grid;
-  const double base_x = static_cast<double>(floor_to_int(x));
-  const double base_y = static_cast<double>(floor_to_int(y));
-  grid.x = static_cast<float>(x - base_x);
-  grid.y = static_cast<float>(y - base_y);
-  grid.ux = static_cast<float>(ux);
-  grid.uy = static_cast<float>(uy);
-  grid.vx = static_cast<float>(-uy);
-  grid.base_x = static_cast<float>(base_x);
-  grid.base_y = static_cast<float>(base_y);
-  const double columns = pattern.width + 2 * rim - 1;
-  const double rows = pattern.height + 2 * rim - 1;
-  const double low_x = (ux < 0 ? columns * ux : 0) + (uy > 0 ? -rows * uy : 0);
-  const double high_x = (ux > 0 ? columns * ux : 0) + (uy < 0 ? -rows * uy : 0);
-  const double low_y = (uy < 0 ? columns * uy : 0) + (ux < 0 ? rows * ux : 0);
-  const double high_y = (uy > 0 ? columns * uy : 0) + (ux > 0 ? rows * ux : 0);
-  grid.inside = image.has_valid == 0 && x + low_x >= 0.01 && y + low_y >= 0.01 &&
-                        x + high_x <= image.width - 1.01 && y + high_y <= image.height - 1.01
+  const int shift_x = floor_to_int(x);
+  const int shift_y = floor_to_int(y);
+  grid.base_x = static_cast<float>(whole_x + shift_x);
+  grid.base_y = static_cast<float>(whole_y + shift_y);
+  grid.x = x - static_cast<float>(shift_x);
+  grid.y = y - static_cast<float>(shift_y);
+  grid.ux = axes.ux;
+  grid.uy = axes.uy;
+  grid.vx = -axes.uy;
+  const float columns = static_cast<float>(pattern.width + 2 * rim - 1);
+  const float rows = static_cast<float>(pattern.height + 2 * rim - 1);
+  const float across_x = columns * axes.ux;
+  const float across_y = columns * axes.uy;
+  const float down_x = -rows * axes.uy;
+  const float down_y = rows * axes.ux;
+  const float left = grid.base_x + grid.x + (minimum(across_x, 0.0F) + minimum(down_x, 0.0F));
+  const float right = grid.base_x + grid.x + (maximum(across_x, 0.0F) + maximum(down_x, 0.0F));
+  const float top = grid.base_y + grid.y + (minimum(across_y, 0.0F) + minimum(down_y, 0.0F));
+  const float bottom = grid.base_y + grid.y + (maximum(across_y, 0.0F) + maximum(down_y, 0.0F));
+  grid.inside = image.has_valid == 0 && left >= 0.01F && top >= 0.01F &&
+                        right <= static_cast<float>(image.width) - 1.01F &&
+                        bottom <= static_cast<float>(image.height) - 1.01F
                     ? 1
                     : 0;
   return grid;
@@ -57,19 +72,52 @@ PATTERND_DEVICE float nearest(float value) { return (value + 12582912.0F) - 1258
 // Grey values on the scale of 8 bit, whichever the picture's depth: the unit gives 0..1.
 inline constexpr float kGreyScale = 255.0F;
 
-PATTERND_DEVICE float bilinear_at(const TraceImage& image, float base_x, float base_y, float x,
-                                  float y) {
-  const float left = nearest(x - 0.5F);
-  const float top = nearest(y - 0.5F);
-  const float wx = x - left;
-  const float wy = y - top;
-  const Gathered g = gather<0>(image.texture, left + (base_x + 1.0F), top + (base_y + 1.0F));
+// A place in the picture's level, from the grid's base, and whether it is visible (1 or 0): the
+// nearest pixel exists (up to half a pixel past the outermost centres, where it takes the outermost
+// value) and is valid.
+struct Located {
+  float x, y;
+  float visible;
+};
+
+PATTERND_DEVICE Located locate(const TraceImage& image, const SamplingGrid& grid, int i, int j) {
+  const float fi = static_cast<float>(i);
+  const float fj = static_cast<float>(j);
+  Located at = {fused(fi, grid.ux, fused(fj, grid.vx, grid.x)),
+                fused(fi, grid.uy, fused(fj, grid.ux, grid.y)), 1.0F};
+  if (grid.inside != 0) return at;
+  const float columns = static_cast<float>(image.width);
+  const float rows = static_cast<float>(image.height);
+  const float at_x = at.x + grid.base_x;
+  const float at_y = at.y + grid.base_y;
+  const bool exists =
+      at_x >= -0.5F && at_y >= -0.5F && at_x <= columns - 0.5F && at_y <= rows - 0.5F;
+  at.x = minimum(maximum(at.x, -grid.base_x), (columns - 1.0F) - grid.base_x);
+  at.y = minimum(maximum(at.y, -grid.base_y), (rows - 1.0F) - grid.base_y);
+  at.visible = exists ? 1.0F : 0.0F;
+  if (exists && image.has_valid != 0) {
+    const int px = floor_to_int(at.x + grid.base_x + 0.5F);
+    const int py = floor_to_int(at.y + grid.base_y + 0.5F);
+    if (global<const u8>(image.valid)[static_cast<i64>(py) * image.valid_stride + px] == 0)
+      at.visible = 0.0F;
+  }
+  return at;
+}
+
+PATTERND_DEVICE float bilinear_at(const TraceImage& image, const SamplingGrid& grid,
+                                  const Located& at) {
+  const float left = nearest(at.x - 0.5F);
+  const float top = nearest(at.y - 0.5F);
+  const float wx = at.x - left;
+  const float wy = at.y - top;
+  const Gathered g =
+      gather<0>(image.texture, left + (grid.base_x + 1.0F), top + (grid.base_y + 1.0F));
   const float upper = fused(wx, g.right_top - g.left_top, g.left_top);
   const float lower = fused(wx, g.right_bottom - g.left_bottom, g.left_bottom);
   return fused(wy, lower - upper, upper) * kGreyScale;
 }
 
-// The cubic through four pixels, Lagrange's: as bilinear_at, and without its third-order shift.
+// The cubic through four pixels, Lagrange's.
 struct CubicWeights {
   float before, left, right, after;  // of the pixels at −1, 0, 1, 2
 };
@@ -78,76 +126,79 @@ PATTERND_DEVICE CubicWeights cubic_weights(float t) {
   const float outer = (1.0F / 6.0F) * (t * (t - 1.0F));
   return {-(outer * (t - 2.0F)), inner * (t - 1.0F), -(inner * t), outer * (t + 1.0F)};
 }
+PATTERND_DEVICE float weighted(const CubicWeights& w, float a, float b, float c, float d) {
+  return fused(w.after, d, fused(w.right, c, fused(w.left, b, w.before * a)));
+}
 
-PATTERND_DEVICE float cubic_at(const TraceImage& image, float base_x, float base_y, float x,
-                               float y) {
-  const float left = nearest(x - 0.5F);
-  const float top = nearest(y - 0.5F);
-  const CubicWeights across = cubic_weights(x - left);
-  const CubicWeights down = cubic_weights(y - top);
-  const float at_x = left + (base_x + 1.0F);
-  const float at_y = top + (base_y + 1.0F);
-  // Each brings two by two pixels, its place the corner between them.
-  const Gathered nw = gather<0>(image.texture, at_x - 1.0F, at_y - 1.0F);
-  const Gathered ne = gather<0>(image.texture, at_x + 1.0F, at_y - 1.0F);
-  const Gathered sw = gather<0>(image.texture, at_x - 1.0F, at_y + 1.0F);
-  const Gathered se = gather<0>(image.texture, at_x + 1.0F, at_y + 1.0F);
-  const auto line = [&](float p0, float p1, float p2, float p3) {
-    return fused(across.after, p3,
-                 fused(across.right, p2, fused(across.left, p1, across.before * p0)));
-  };
-  const float first = line(nw.left_top, nw.right_top, ne.left_top, ne.right_top);
-  const float second = line(nw.left_bottom, nw.right_bottom, ne.left_bottom, ne.right_bottom);
-  const float third = line(sw.left_top, sw.right_top, se.left_top, se.right_top);
-  const float fourth = line(sw.left_bottom, sw.right_bottom, se.left_bottom, se.right_bottom);
-  return fused(down.after, fourth,
-               fused(down.right, third, fused(down.left, second, down.before * first))) *
+// As bilinear_at, without its third-order shift; bilinear all the same where one of the sixteen
+// pixels does not exist.
+PATTERND_DEVICE float cubic_at(const TraceImage& image, const SamplingGrid& grid,
+                               const Located& at) {
+  const float x = at.x + grid.base_x;
+  const float y = at.y + grid.base_y;
+  if (!(x >= 1.01F && y >= 1.01F && x <= static_cast<float>(image.width) - 2.01F &&
+        y <= static_cast<float>(image.height) - 2.01F))
+    return bilinear_at(image, grid, at);
+  const float left = nearest(at.x - 0.5F);
+  const float top = nearest(at.y - 0.5F);
+  const CubicWeights across = cubic_weights(at.x - left);
+  const CubicWeights down = cubic_weights(at.y - top);
+  // Each brings two by two pixels; its place is the corner between them.
+  const float corner_x = left + (grid.base_x + 1.0F);
+  const float corner_y = top + (grid.base_y + 1.0F);
+  const Gathered nw = gather<0>(image.texture, corner_x - 1.0F, corner_y - 1.0F);
+  const Gathered ne = gather<0>(image.texture, corner_x + 1.0F, corner_y - 1.0F);
+  const Gathered sw = gather<0>(image.texture, corner_x - 1.0F, corner_y + 1.0F);
+  const Gathered se = gather<0>(image.texture, corner_x + 1.0F, corner_y + 1.0F);
+  return weighted(
+             down, weighted(across, nw.left_top, nw.right_top, ne.left_top, ne.right_top),
+             weighted(across, nw.left_bottom, nw.right_bottom, ne.left_bottom, ne.right_bottom),
+             weighted(across, sw.left_top, sw.right_top, se.left_top, se.right_top),
+             weighted(across, sw.left_bottom, sw.right_bottom, se.left_bottom, se.right_bottom)) *
          kGreyScale;
 }
 
-struct Sampled {
-  float value;
-  float visible;  // 1 or 0
+// The threads that share the pixels of a pattern, and this one's place among them.
+struct PixelThreads {
+  int index;
+  int count;
 };
 
-// Sample (i, j). Visible is what the nearest pixel of the picture exists for (up to half a pixel
-// past the outermost centres, where it takes the outermost value) and is valid. `cubic`: bilinear
-// all the same where one of the sixteen pixels doesn't exist.
-template <bool cubic = false>
-PATTERND_DEVICE Sampled sample_pose(const TraceImage& image, const SamplingGrid& grid, int i,
-                                    int j) {
-  const float fi = static_cast<float>(i);
-  const float fj = static_cast<float>(j);
-  float x = fused(fi, grid.ux, fused(fj, grid.vx, grid.x));
-  float y = fused(fi, grid.uy, fused(fj, grid.ux, grid.y));
-  if (grid.inside == 0) {
-    const float columns = static_cast<float>(image.width);
-    const float rows = static_cast<float>(image.height);
-    const float at_x = x + grid.base_x;
-    const float at_y = y + grid.base_y;
-    if (!(at_x >= -0.5F && at_y >= -0.5F && at_x <= columns - 0.5F && at_y <= rows - 0.5F))
-      return {0.0F, 0.0F};
-    x = minimum(maximum(x, -grid.base_x), (columns - 1.0F) - grid.base_x);
-    y = minimum(maximum(y, -grid.base_y), (rows - 1.0F) - grid.base_y);
-    if (image.has_valid != 0) {
-      const int px = floor_to_int(x + grid.base_x + 0.5F);
-      const int py = floor_to_int(y + grid.base_y + 0.5F);
-      if (global<const u8>(image.valid)[static_cast<i64>(py) * image.valid_stride + px] == 0)
-        return {0.0F, 0.0F};
+// Walks a rectangle row by row: visit(x, y) with kAtOnce places of this thread in arrays, so that
+// their loads overlap; those with y >= height do not exist.
+template <int kAtOnce, class Visit>
+PATTERND_DEVICE void for_each_place(const PixelThreads& threads, int width, int height,
+                                    const Visit& visit) {
+  // Quotients of small numbers; half a unit keeps rounding away from whole ones.
+  const float per_width = 1.0F / static_cast<float>(width);
+  const int step_y = floor_to_int((static_cast<float>(threads.count) + 0.5F) * per_width);
+  const int step_x = threads.count - step_y * width;
+  int y = floor_to_int((static_cast<float>(threads.index) + 0.5F) * per_width);
+  int x = threads.index - y * width;
+  while (y < height) {
+    int xs[kAtOnce];
+    int ys[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      xs[i] = x;
+      ys[i] = y;
+      x += step_x;
+      y += step_y;
+      if (x >= width) {
+        x -= width;
+        ++y;
+      }
     }
+    visit(xs, ys);
   }
-  if (cubic) {
-    const float at_x = x + grid.base_x;
-    const float at_y = y + grid.base_y;
-    if (at_x >= 1.01F && at_y >= 1.01F && at_x <= static_cast<float>(image.width) - 2.01F &&
-        at_y <= static_cast<float>(image.height) - 2.01F)
-      return {cubic_at(image, grid.base_x, grid.base_y, x, y), 1.0F};
-  }
-  return {bilinear_at(image, grid.base_x, grid.base_y, x, y), 1.0F};
 }
 
+// Threads of a block that works on a pose, at most.
+inline constexpr int kMostPoseThreads = 384;
+inline constexpr int kPoseWarps = kMostPoseThreads / kWarpSize;
+
 // The shared memory of a block that works on a pose, as whichever struct is at work.
-inline constexpr int kPoseMemoryBytes = 13 * 1024;
+inline constexpr int kPoseMemoryBytes = 42 * 1024;
 PATTERND_DEVICE void* pose_memory_bytes() {
   alignas(16) __shared__ char bytes[kPoseMemoryBytes];
   return bytes;
@@ -158,47 +209,44 @@ PATTERND_DEVICE Memory& pose_memory() {
   return *static_cast<Memory*>(pose_memory_bytes());
 }
 
-// Sums kCount numbers a thread over the block, in double from warp to warp and always in the same
-// order. Returns the totals, in shared memory that the next call overwrites. `scratch` holds kCount
-// doubles a warp and kCount more.
-template <int kCount>
-PATTERND_DEVICE const double* block_sums(const float (&values)[kCount], double* scratch) {
-  const int lane = thread_x() % kWarpSize;
-  const int warp = thread_x() / kWarpSize;
-  const int warps = threads_x() / kWarpSize;
-  block_barrier();
+// One step of warp_totals: a lane keeps the half of its sums that its number says and hands over
+// the others.
+template <int kHalf>
+PATTERND_DEVICE void halve_sums(float (&sums)[kWarpSize]) {
+  const bool upper = (thread_x() & kHalf) != 0;
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    const float sum = warp_sum(values[i]);
-    if (lane == i % kWarpSize) scratch[warp * kCount + i] = static_cast<double>(sum);
+  for (int i = 0; i < kHalf; ++i) {
+    // Read before they are chosen from: a choice between places would put the array into memory.
+    const float low = sums[i];
+    const float high = sums[i + kHalf];
+    sums[i] = (upper ? high : low) + shuffle_xor(upper ? low : high, kHalf);
   }
-  block_barrier();
-  double* totals = scratch + warps * kCount;
-  for (int i = thread_x(); i < kCount; i += threads_x()) {
-    double sum = 0;
-    for (int w = 0; w < warps; ++w) sum += scratch[w * kCount + i];
-    totals[i] = sum;
-  }
-  block_barrier();
-  return totals;
+}
+// Adds up 32 numbers of each lane over the warp in 31 shuffles: lane i gets the total of number i.
+PATTERND_DEVICE float warp_totals(float (&sums)[kWarpSize]) {
+  halve_sums<16>(sums);
+  halve_sums<8>(sums);
+  halve_sums<4>(sums);
+  halve_sums<2>(sums);
+  halve_sums<1>(sums);
+  return sums[0];
 }
 
 // NCC from sums over n pixels: clamped, 0 where the window or the visible part of the pattern has
-// no contrast.
-PATTERND_DEVICE double score_of(double n, double t, double tt, double w, double ww, double tw,
-                                double least_contrast) {
+// no contrast. In float where only the better of two is asked for.
+template <class Real>
+PATTERND_DEVICE Real score_of(Real n, Real t, Real tt, Real w, Real ww, Real tw,
+                              Real least_contrast) {
+  constexpr Real kFlat = static_cast<Real>(1e-6);
   if (n < 2) return 0;
-  const double energy = ww - w * w / n;
-  const double pattern_energy = tt - t * t / n;
-  const double contrast = least_contrast * least_contrast;
-  const double least = (contrast > 1e-6 ? contrast : 1e-6) * n;
-  if (!(energy >= least) || !(pattern_energy > 1e-6 * n)) return 0;
-  const double score = (tw - t * w / n) / root(energy * pattern_energy);
+  const Real per = 1 / n;
+  const Real energy = ww - w * w * per;
+  const Real pattern_energy = tt - t * t * per;
+  const Real contrast = least_contrast * least_contrast;
+  const Real least = (contrast > kFlat ? contrast : kFlat) * n;
+  if (!(energy >= least) || !(pattern_energy > kFlat * n)) return 0;
+  const Real score = (tw - t * w * per) / (root(energy) * root(pattern_energy));
   return score > 1 ? 1 : (score < -1 ? -1 : score);
 }
-
-inline constexpr int kPoseWarps = 16;  // most warps of a block that works on a pose
-// Sums of the visible part of a pattern against the picture.
-enum VisibleSum { kSumN, kSumT, kSumTT, kSumW, kSumWW, kSumTW, kVisibleSums };
 
 }  // namespace patternd::cuda

@@ -1,257 +1,436 @@
 // One step of the trace at one level (T14, T15): a pose is followed to the best of its neighbours
 // in shift, angle and scale. The GPU's version of pipeline/trace.cpp, with its steps.
 //
-// A block works on one pose. The picture is sampled in the pattern's upright frame, a tile with a
-// rim of one pixel at a time in shared memory, and nine scores (3 × 3 shifts) come out of one pass
-// over it. Every thread follows the same decisions, from scores in shared memory.
+// A block works on one candidate, and looks at up to three poses at a time: the one that it stands
+// at and those one step to either side, which it wants next unless the first look moves it. Each
+// pose has a third of the warps. These sample the picture in the pattern's upright frame, a strip
+// with a rim of one pixel at a time in shared memory, and nine scores (3 × 3 shifts) come out of
+// one pass over it. One thread decides from the scores where to look next.
 #pragma once
 
 #include "cuda/kernels/pose_sampling.h"
 
 namespace patternd::cuda {
 
-inline constexpr int kTileWidth = 128;  // of samples, rim included
-inline constexpr int kTileHeight = 16;
+inline constexpr int kPoses = 3;
 inline constexpr int kShifts = 9;
-// A sample that has no source; no grey value less a middle comes near.
-inline constexpr float kInvisible = -1e6F;
+inline constexpr int kMiddleShift = kShifts / 2;
 // Moves along one of shift, angle, scale before the trace settles.
 inline constexpr int kMostMoves = 4;
 
+// What a look at a pose and its eight shifts shows.
+struct Look {
+  float score;  // the best
+  float visible;
+  float left, right, up, down;  // the scores beside the middle one
+  int dx, dy;                   // of the best
+};
+
+enum TracePhase { kSettling, kFollowing, kResettling };
+enum TraceAxis { kAngle, kScale, kNoAxis };
+enum TraceSide { kMiddle, kBefore, kAfter };
+
+// Where the trace of a candidate stands; one thread's.
+struct TraceState {
+  TracedPose at;
+  TracedPose trial;  // where settling looks now
+  Look around;       // of `at`
+  Look before;       // of the poses one step of the axis to either side
+  Look after;
+  int phase;
+  int axis;
+  int moves;
+  int first;  // the first look of settling
+};
+
 struct TraceMemory {
-  float tile[kTileHeight][kTileWidth + 1];
-  double scratch[(kPoseWarps + 1) * 3 * kShifts];
-  double scores[kShifts];
-  double visible[kShifts];
-  SamplingGrid grid;
-  float middle;
+  float tile[kPoses][kTileFloats];
+  float scratch[kPoseWarps][kWarpSize];
+  float scores[kPoses][kShifts];
+  float visible[kPoses][kShifts];
+  SamplingGrid grid[kPoses];
+  TracedPose pose[kPoses];
+  Look look[kPoses];
+  TraceState state;
+  float middle;    // a grey value near the window's, which keeps the sums of squares small
+  int wanted;      // bits of the poses to look at; 0: done
+  int incomplete;  // bits of the poses that see only a part of the pattern
 };
 
 PATTERND_DEVICE TraceMemory& trace_memory() { return pose_memory<TraceMemory>(); }
 
-// What a look at a pose and its eight shifts shows.
-struct Look {
-  double score;  // the best
-  double visible;
-  double left, right, up, down;  // the scores beside the middle one
-  int dx, dy;                    // of the best
+// ---- Looking ------------------------------------------------------------------------------------
+
+// Which of the poses this thread works on, and with which others.
+struct PoseThread {
+  int pose;
+  PixelThreads threads;
+};
+PATTERND_DEVICE PoseThread pose_thread() {
+  const int count = threads_x() / kPoses;
+  return {thread_x() / count, {thread_x() % count, count}};
+}
+
+// A strip of the pattern, whose first pixel is (x, y).
+struct Strip {
+  int x, y, width, height;
+  __device__ int pitch() const { return width + 2; }
 };
 
-// Samples a tile whose first pattern pixel is (x0, y0), rim included.
-PATTERND_DEVICE void fill_tile(const TraceImage& image, int x0, int y0, int width, int height) {
-  const int lane = thread_x() % kWarpSize;
-  for (int y = thread_x() / kWarpSize; y < height; y += threads_x() / kWarpSize) {
-    for (int x = lane; x < width; x += kWarpSize) {
-      const Sampled s = sample_pose(image, trace_memory().grid, x0 + x, y0 + y);
-      trace_memory().tile[y][x] = s.visible != 0.0F ? s.value - trace_memory().middle : kInvisible;
-    }
-  }
+// The picture's samples less `middle`, 0 where there is none; or with `hidden` 1 where there is
+// none, else 0.
+PATTERND_DEVICE void fill_strip(const TraceImage& image, const PoseThread& own, const Strip& strip,
+                                bool hidden) {
+  constexpr int kAtOnce = 3;
+  const SamplingGrid grid = trace_memory().grid[own.pose];
+  float* tile = trace_memory().tile[own.pose];
+  const float middle = trace_memory().middle;
+  const int pitch = strip.pitch();
+  const int rows = strip.height + 2;
+  for_each_place<kAtOnce>(
+      own.threads, pitch, rows, [&](const int(&x)[kAtOnce], const int(&y)[kAtOnce]) {
+        Located at[kAtOnce];
+        float values[kAtOnce];
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i)
+          at[i] = locate(image, grid, strip.x + x[i], strip.y + minimum(y[i], rows - 1));
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i)
+          values[i] = hidden ? 1.0F - at[i].visible
+                             : (bilinear_at(image, grid, at[i]) - middle) * at[i].visible;
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i)
+          if (y[i] < rows) tile[y[i] * pitch + x[i]] = values[i];
+      });
 }
 
-// Walks the pattern tile by tile: visit(tile_x, tile_y, x, y, T, mask) for each pixel that this
-// thread has.
-template <class Visit>
-PATTERND_DEVICE void for_each_pixel(const TracePattern& pattern, const TraceImage& image,
-                                    const Visit& visit) {
-  constexpr int kInnerWidth = kTileWidth - 2;
-  constexpr int kInnerHeight = kTileHeight - 2;
-  const int lane = thread_x() % kWarpSize;
-  const float* pixels = global<const float>(pattern.pixels);
-  for (int y0 = 0; y0 < pattern.height; y0 += kInnerHeight) {
-    for (int x0 = 0; x0 < pattern.width; x0 += kInnerWidth) {
-      const int width = minimum(kInnerWidth, pattern.width - x0);
-      const int height = minimum(kInnerHeight, pattern.height - y0);
-      block_barrier();
-      fill_tile(image, x0, y0, width + 2, height + 2);
-      block_barrier();
-      for (int y = thread_x() / kWarpSize; y < height; y += threads_x() / kWarpSize) {
-        for (int x = lane; x < width; x += kWarpSize) {
-          const float* pixel = pixels + 2 * ((y0 + y) * pattern.width + x0 + x);
-          visit(x, y, pixel[0], pixel[1]);
+struct alignas(8) TracePixel {
+  float value, mask;
+};
+
+// Sums of nine shifts: ΣTW, ΣW, ΣW² over the mask; or with `hidden` the hidden pixels' ΣT, number,
+// ΣT². One piece of code for both: the kernels run so shortly that fetching it is what they wait
+// for.
+PATTERND_DEVICE void add_strip(const TracePattern& pattern, const PoseThread& own,
+                               const Strip& strip, bool hidden, float (&sums)[kWarpSize]) {
+  constexpr int kAtOnce = 2;
+  const float* tile = trace_memory().tile[own.pose];
+  const TracePixel* pixels =
+      global<const TracePixel>(pattern.pixels) + strip.y * pattern.width + strip.x;
+  const int pitch = strip.pitch();
+  for_each_place<kAtOnce>(
+      own.threads, strip.width, strip.height, [&](const int(&x)[kAtOnce], const int(&y)[kAtOnce]) {
+        TracePixel p[kAtOnce];
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          p[i] = {0.0F, 0.0F};
+          if (y[i] < strip.height) p[i] = pixels[y[i] * pattern.width + x[i]];
         }
-      }
-    }
-  }
-}
-
-// Nine scores where every sample is visible.
-PATTERND_DEVICE void look_complete(const TracePattern& pattern, const TraceImage& image) {
-  float sums[3 * kShifts] = {};
-  for_each_pixel(pattern, image, [&](int x, int y, float t, float m) {
 #pragma unroll
-    for (int k = 0; k < kShifts; ++k) {
-      const float w = trace_memory().tile[y + k / 3][x + k % 3];
-      const float mw = m * w;
-      sums[3 * k] = fused(t, w, sums[3 * k]);
-      sums[3 * k + 1] += mw;
-      sums[3 * k + 2] = fused(mw, w, sums[3 * k + 2]);
-    }
-  });
-  const double* totals = block_sums(sums, trace_memory().scratch);
-  const int k = thread_x();
-  if (k < kShifts) {
-    trace_memory().scores[k] = score_of(pattern.counted, 0, pattern.energy, totals[3 * k + 1],
-                                        totals[3 * k + 2], totals[3 * k], pattern.least_contrast);
-    trace_memory().visible[k] = pattern.counted;
-  }
-  block_barrier();
-}
-
-// The same over the visible samples, one shift after the other.
-PATTERND_DEVICE void look_partly(const TracePattern& pattern, const TraceImage& image) {
-  for (int k = 0; k < kShifts; ++k) {
-    float sums[kVisibleSums] = {};
-    for_each_pixel(pattern, image, [&](int x, int y, float t, float m) {
-      const float w = trace_memory().tile[y + k / 3][x + k % 3];
-      if (m == 0.0F || w == kInvisible) return;
-      sums[kSumN] += 1.0F;
-      sums[kSumT] += t;
-      sums[kSumTT] = fused(t, t, sums[kSumTT]);
-      sums[kSumW] += w;
-      sums[kSumWW] = fused(w, w, sums[kSumWW]);
-      sums[kSumTW] = fused(t, w, sums[kSumTW]);
-    });
-    const double* totals = block_sums(sums, trace_memory().scratch);
-    if (thread_x() == 0) {
-      trace_memory().visible[k] = totals[kSumN];
-      trace_memory().scores[k] =
-          score_of(totals[kSumN], totals[kSumT], totals[kSumTT], totals[kSumW], totals[kSumWW],
-                   totals[kSumTW], pattern.least_contrast);
-    }
-  }
-  block_barrier();
-}
-
-PATTERND_DEVICE_CALL Look look_around(const TracePattern& pattern, const TraceImage& image,
-                                      const TracedPose& pose, int inverted) {
-  block_barrier();
-  if (thread_x() == 0) {
-    trace_memory().grid = grid_of(pattern, image, pose, 1);
-    // Any grey value near the window's will do: it keeps the sums of squares small.
-    const Sampled s =
-        sample_pose(image, trace_memory().grid, pattern.width / 2 + 1, pattern.height / 2 + 1);
-    trace_memory().middle = s.visible != 0.0F ? s.value : 0.0F;
-  }
-  block_barrier();
-  if (trace_memory().grid.inside != 0)
-    look_complete(pattern, image);
-  else
-    look_partly(pattern, image);
-
-  double scores[kShifts];
-  Look out = {};
-  double best = -2;
+        for (int i = 0; i < kAtOnce; ++i) {
+          const float* corner = tile + minimum(y[i], strip.height - 1) * pitch + x[i];
 #pragma unroll
-  for (int k = 0; k < kShifts; ++k) {
-    double score = trace_memory().scores[k];
-    if (trace_memory().visible[k] < pattern.least_visible * pattern.counted) score = 0;
-    if (inverted != 0) score = -score;
-    scores[k] = score;
-    if (score > best) {
-      best = score;
-      out.dx = k % 3 - 1;
-      out.dy = k / 3 - 1;
-      out.visible = trace_memory().visible[k] / pattern.counted;
+          for (int k = 0; k < kShifts; ++k) {
+            const float w = corner[k / 3 * pitch + k % 3];
+            const float mw = p[i].mask * w;
+            const float tw = p[i].value * w;
+            sums[k] += tw;
+            sums[kShifts + k] += mw;
+            sums[2 * kShifts + k] =
+                fused(hidden ? tw : mw, hidden ? p[i].value : w, sums[2 * kShifts + k]);
+          }
+        }
+      });
+}
+
+// The sums over the whole pattern for the poses of a mask, lane by lane as add_strip numbers them,
+// in the first warp of each pose's.
+PATTERND_DEVICE_CALL float pattern_sums(const TracePattern& pattern, const TraceImage& image,
+                                        int poses, bool hidden) {
+  const PoseThread own = pose_thread();
+  const bool active = (poses >> own.pose & 1) != 0;
+  float sums[kWarpSize] = {};
+  const int most_width = pattern.strip_width;
+  const int rows = pattern.strip_rows;
+  for (int y = 0; y < pattern.height; y += rows) {
+    for (int x = 0; x < pattern.width; x += most_width) {
+      const Strip strip = {x, y, minimum(most_width, pattern.width - x),
+                           minimum(rows, pattern.height - y)};
+      // The strip before has been read.
+      if (x + y > 0) block_barrier();
+      if (active) fill_strip(image, own, strip, hidden);
+      block_barrier();
+      if (active) add_strip(pattern, own, strip, hidden, sums);
     }
   }
-  out.score = best;
-  out.up = scores[1];
-  out.left = scores[3];
-  out.right = scores[5];
-  out.down = scores[7];
-  return out;
+  const int lane = thread_x() % kWarpSize;
+  const int warp = thread_x() / kWarpSize;
+  trace_memory().scratch[warp][lane] = warp_totals(sums);
+  block_barrier();
+  float total = 0;
+  if (own.threads.index < kWarpSize)
+    for (int i = 0; i < own.threads.count / kWarpSize; ++i)
+      total += trace_memory().scratch[warp + i][lane];
+  return total;
 }
+
+// What nine scores show. `best` counts from the top left, row by row.
+PATTERND_DEVICE Look look_of(const float (&scores)[kShifts], const float (&visible)[kShifts]) {
+  int best = 0;
+  for (int k = 1; k < kShifts; ++k)
+    if (scores[k] > scores[best]) best = k;
+  return {scores[best],
+          visible[best],
+          scores[kMiddleShift - 1],
+          scores[kMiddleShift + 1],
+          scores[1],
+          scores[7],
+          best % 3 - 1,
+          best / 3 - 1};
+}
+
+// Looks at the wanted poses, whose grids stand in shared memory.
+PATTERND_DEVICE void look_around(const TracePattern& pattern, const TraceImage& image,
+                                 int inverted) {
+  TraceMemory& memory = trace_memory();
+  const float sums = pattern_sums(pattern, image, memory.wanted, false);
+  const int incomplete = memory.incomplete;
+  float hidden = 0;
+  if (incomplete != 0) {
+    block_barrier();
+    hidden = pattern_sums(pattern, image, incomplete, true);
+  }
+  const PoseThread own = pose_thread();
+  if (own.threads.index < kWarpSize && (memory.wanted >> own.pose & 1) != 0) {
+    const int k = own.threads.index;
+    const float counted = static_cast<float>(pattern.counted);
+    const float w = shuffle_down(sums, kShifts);
+    const float ww = shuffle_down(sums, 2 * kShifts);
+    const float n = counted - shuffle_down(hidden, kShifts);
+    const float tt = static_cast<float>(pattern.energy) - shuffle_down(hidden, 2 * kShifts);
+    if (k < kShifts) {
+      float score =
+          score_of(n, -hidden, tt, w, ww, sums, static_cast<float>(pattern.least_contrast));
+      if (n < static_cast<float>(pattern.least_visible) * counted) score = 0;
+      memory.scores[own.pose][k] = inverted != 0 ? -score : score;
+      memory.visible[own.pose][k] = n / counted;
+    }
+    warp_barrier();
+    if (k == 0) memory.look[own.pose] = look_of(memory.scores[own.pose], memory.visible[own.pose]);
+  }
+  block_barrier();
+}
+
+// ---- Deciding -----------------------------------------------------------------------------------
 
 // By (dx, dy) pixels of the pattern's level, in the pattern's frame.
-PATTERND_DEVICE TracedPose shifted(const TracePattern& pattern, TracedPose pose, double dx,
-                                   double dy) {
+PATTERND_DEVICE_CALL TracedPose shifted(const TracePattern& pattern, TracedPose pose, float dx,
+                                        float dy) {
   const Turn turn = turn_of(pose.angle_deg);
-  const double c = turn.cosine * pattern.spacing * pose.scale;
-  const double s = turn.sine * pattern.spacing * pose.scale;
-  pose.x += c * dx - s * dy;
-  pose.y += s * dx + c * dy;
+  const float size = static_cast<float>(pattern.spacing) * static_cast<float>(pose.scale);
+  pose.x += static_cast<double>(size * (turn.cosine * dx - turn.sine * dy));
+  pose.y += static_cast<double>(size * (turn.sine * dx + turn.cosine * dy));
   return pose;
 }
 
 // Where the parabola through three equally spaced scores has its top, in steps from the middle.
-PATTERND_DEVICE double parabola_top(double before, double middle, double after) {
-  const double curvature = before - 2 * middle + after;
-  if (!(curvature < -1e-9)) return 0;
-  const double top = 0.5 * (before - after) / curvature;
-  return top > 0.5 ? 0.5 : (top < -0.5 ? -0.5 : top);
+PATTERND_DEVICE float parabola_top(float before, float middle, float after) {
+  const float curvature = before - 2 * middle + after;
+  if (!(curvature < -1e-6F)) return 0;
+  const float top = 0.5F * (before - after) / curvature;
+  return top > 0.5F ? 0.5F : (top < -0.5F ? -0.5F : top);
 }
 
-enum Axis { kAngle, kScale };
-
-PATTERND_DEVICE TracedPose stepped(const TracePattern& pattern, TracedPose pose, Axis axis,
-                                   double steps) {
-  if (axis == kAngle)
-    pose.angle_deg += steps * pattern.angle_step_deg;
-  else
-    pose.scale *= 1 + steps * pattern.scale_step;
+PATTERND_DEVICE_CALL TracedPose stepped(const TracePattern& pattern, TracedPose pose, int axis,
+                                        double steps) {
+  if (axis == kAngle) pose.angle_deg += steps * pattern.angle_step_deg;
+  if (axis == kScale) pose.scale *= 1 + steps * pattern.scale_step;
   return pose;
 }
 
-// Steps the pose along one axis to the best score and leaves it at the parabola's top.
-PATTERND_DEVICE_CALL void follow(const TracePattern& pattern, const TraceImage& image, int inverted,
-                                 Axis axis, TracedPose& pose, Look& middle) {
-  TracedPose low = stepped(pattern, pose, axis, -1);
-  TracedPose high = stepped(pattern, pose, axis, 1);
-  Look before = look_around(pattern, image, low, inverted);
-  Look after = look_around(pattern, image, high, inverted);
-  for (int move = 0; move < kMostMoves; ++move) {
-    if (before.score > middle.score && before.score >= after.score) {
-      high = pose;
-      pose = low;
-      after = middle;
-      middle = before;
-      low = stepped(pattern, pose, axis, -1);
-      before = look_around(pattern, image, low, inverted);
-    } else if (after.score > middle.score) {
-      low = pose;
-      pose = high;
-      before = middle;
-      middle = after;
-      high = stepped(pattern, pose, axis, 1);
-      after = look_around(pattern, image, high, inverted);
-    } else {
-      break;
-    }
-  }
-  pose = stepped(pattern, pose, axis, parabola_top(before.score, middle.score, after.score));
+PATTERND_DEVICE int axis_after(const TracePattern& pattern, int axis) {
+  if (axis < kAngle && pattern.angle_step_deg > 0) return kAngle;
+  if (axis < kScale && pattern.scale_step > 0) return kScale;
+  return kNoAxis;
 }
 
-// Follows the best shift until it is in the middle.
-PATTERND_DEVICE Look settle(const TracePattern& pattern, const TraceImage& image, int inverted,
-                            TracedPose& pose) {
-  Look around = look_around(pattern, image, pose, inverted);
-  for (int move = 0; move < kMostMoves && (around.dx != 0 || around.dy != 0); ++move) {
-    const TracedPose moved = shifted(pattern, pose, around.dx, around.dy);
-    const Look next = look_around(pattern, image, moved, inverted);
-    // Resampled half-way positions can differ by rounding: go on only where it gets better.
-    if (next.score < around.score) break;
-    pose = moved;
-    around = next;
-  }
-  return around;
+PATTERND_DEVICE void want(int side, const TracedPose& pose) {
+  trace_memory().pose[side] = pose;
+  trace_memory().wanted |= 1 << side;
 }
 
-// One level: to the best place near by, with its score.
+PATTERND_DEVICE void want_sides(const TracePattern& pattern, int axis, const TracedPose& pose) {
+  if (axis == kNoAxis) return;
+  want(kBefore, stepped(pattern, pose, axis, -1));
+  want(kAfter, stepped(pattern, pose, axis, 1));
+}
+
+PATTERND_DEVICE void settle_from(const TracedPose& pose, int phase, TraceState& state) {
+  state.phase = phase;
+  state.trial = pose;
+  state.first = 1;
+  state.moves = 0;
+  want(kMiddle, pose);
+}
+
+// To the best shift of a look.
+PATTERND_DEVICE TracedPose shifted_to(const TracePattern& pattern, const TracedPose& pose,
+                                      const Look& look) {
+  return shifted(pattern, pose, static_cast<float>(look.dx), static_cast<float>(look.dy));
+}
+
+// The end: at the top between the shifts, or at the best of them.
+PATTERND_DEVICE_CALL void finish(const TracePattern& pattern, const TraceState& state,
+                                 TracedCandidate& candidate) {
+  const Look& around = state.around;
+  float dx = static_cast<float>(around.dx);
+  float dy = static_cast<float>(around.dy);
+  if (around.dx == 0 && around.dy == 0) {
+    dx = parabola_top(around.left, around.score, around.right);
+    dy = parabola_top(around.up, around.score, around.down);
+  }
+  candidate.pose = shifted(pattern, state.at, dx, dy);
+  candidate.score = static_cast<double>(around.score);
+  candidate.visible = static_cast<double>(around.visible);
+}
+
+// All axes followed: at the new angle another shift may be best.
+PATTERND_DEVICE_CALL void end_axes(const TracePattern& pattern, TraceState& state,
+                                   TracedCandidate& candidate) {
+  if (state.around.dx != 0 || state.around.dy != 0)
+    settle_from(shifted_to(pattern, state.at, state.around), kResettling, state);
+  else
+    finish(pattern, state, candidate);
+}
+
+// With the looks to either side known: one step on to the better one, or the top between them and
+// on to the next axis.
+PATTERND_DEVICE_CALL void follow_on(const TracePattern& pattern, TraceState& state,
+                                    TracedCandidate& candidate) {
+  const bool lower =
+      state.before.score > state.around.score && state.before.score >= state.after.score;
+  if (state.moves < kMostMoves && (lower || state.after.score > state.around.score)) {
+    ++state.moves;
+    state.at = stepped(pattern, state.at, state.axis, lower ? -1 : 1);
+    const Look next = lower ? state.before : state.after;
+    if (lower)
+      state.after = state.around;
+    else
+      state.before = state.around;
+    state.around = next;
+    const int side = lower ? kBefore : kAfter;
+    want(side, stepped(pattern, state.at, state.axis, lower ? -1 : 1));
+    return;
+  }
+  const float top = parabola_top(state.before.score, state.around.score, state.after.score);
+  state.at = stepped(pattern, state.at, state.axis, static_cast<double>(top));
+  state.axis = axis_after(pattern, state.axis);
+  state.moves = 0;
+  if (state.axis != kNoAxis)
+    want_sides(pattern, state.axis, state.at);
+  else
+    end_axes(pattern, state, candidate);
+}
+
+// Takes in a look while settling; true where it is the last: in the middle, no better than the one
+// before (half-way positions can differ by rounding), or one too many.
+PATTERND_DEVICE bool settled(const TracePattern& pattern, TraceState& state) {
+  const TraceMemory& memory = trace_memory();
+  if (state.first == 0 && memory.look[kMiddle].score < state.around.score) return true;
+  state.first = 0;
+  state.at = state.trial;
+  state.around = memory.look[kMiddle];
+  state.before = memory.look[kBefore];
+  state.after = memory.look[kAfter];
+  if ((state.around.dx == 0 && state.around.dy == 0) || state.moves == kMostMoves) return true;
+  ++state.moves;
+  state.trial = shifted_to(pattern, state.at, state.around);
+  want(kMiddle, state.trial);
+  if (state.phase == kSettling) want_sides(pattern, state.axis, state.trial);
+  return false;
+}
+
+// From what the last looks showed to the poses that are wanted next.
+PATTERND_DEVICE void go_on(const TracePattern& pattern, int looked, TraceState& state,
+                           TracedCandidate& candidate) {
+  const TraceMemory& memory = trace_memory();
+  if (state.phase == kFollowing) {
+    if ((looked & 1 << kBefore) != 0) state.before = memory.look[kBefore];
+    if ((looked & 1 << kAfter) != 0) state.after = memory.look[kAfter];
+    follow_on(pattern, state, candidate);
+    return;
+  }
+  if (!settled(pattern, state)) return;
+  if (state.phase == kResettling) {
+    finish(pattern, state, candidate);
+  } else if (static_cast<double>(state.around.score) < pattern.hopeless_score) {
+    candidate.pose = state.at;
+    candidate.score = static_cast<double>(state.around.score);
+  } else if (state.axis == kNoAxis) {
+    end_axes(pattern, state, candidate);
+  } else {
+    state.phase = kFollowing;
+    state.moves = 0;
+    follow_on(pattern, state, candidate);
+  }
+}
+
+// One thread.
+PATTERND_DEVICE_CALL void advance(const TracePattern& pattern, TracedCandidate& candidate) {
+  TraceMemory& memory = trace_memory();
+  const int looked = memory.wanted;
+  memory.wanted = 0;
+  go_on(pattern, looked, memory.state, candidate);
+}
+
+PATTERND_DEVICE_CALL void begin(const TracePattern& pattern, const TracedPose& pose) {
+  TraceMemory& memory = trace_memory();
+  memory.wanted = 0;
+  memory.state.axis = axis_after(pattern, -1);
+  settle_from(pose, kSettling, memory.state);
+  want_sides(pattern, memory.state.axis, pose);
+}
+
+// The wanted poses' grids, and at first the middle; one warp.
+PATTERND_DEVICE void lay_grids(const TracePattern& pattern, const TraceImage& image, bool first) {
+  TraceMemory& memory = trace_memory();
+  const int pose = thread_x();
+  if (pose >= kPoses || (memory.wanted >> pose & 1) == 0) return;
+  const SamplingGrid grid = grid_of(pattern, image, memory.pose[pose], 1);
+  memory.grid[pose] = grid;
+  if (pose != kMiddle || !first) return;
+  const Located centre = locate(image, grid, pattern.width / 2 + 1, pattern.height / 2 + 1);
+  memory.middle = bilinear_at(image, grid, centre) * centre.visible;
+}
+
+// One level: the candidate (in shared memory) goes to the best place near by, with its score.
 PATTERND_DEVICE_CALL void trace_step(const TracePattern& pattern, const TraceImage& image,
                                      TracedCandidate& candidate) {
-  TracedPose best = candidate.pose;
-  Look around = settle(pattern, image, candidate.inverted, best);
-  if (pattern.angle_step_deg > 0) follow(pattern, image, candidate.inverted, kAngle, best, around);
-  if (pattern.scale_step > 0) follow(pattern, image, candidate.inverted, kScale, best, around);
-  if (around.dx == 0 && around.dy == 0) {
-    best = shifted(pattern, best, parabola_top(around.left, around.score, around.right),
-                   parabola_top(around.up, around.score, around.down));
-  } else {
-    best = shifted(pattern, best, around.dx, around.dy);
+  TraceMemory& memory = trace_memory();
+  block_barrier();
+  for (bool first = true;; first = false) {
+    if (thread_x() < kWarpSize) {
+      if (thread_x() == 0) {
+        if (first)
+          begin(pattern, candidate.pose);
+        else
+          advance(pattern, candidate);
+      }
+      warp_barrier();
+      lay_grids(pattern, image, first);
+      warp_barrier();
+      if (thread_x() == 0) {
+        memory.incomplete = 0;
+        for (int i = 0; i < kPoses; ++i)
+          if ((memory.wanted >> i & 1) != 0 && memory.grid[i].inside == 0)
+            memory.incomplete |= 1 << i;
+      }
+    }
+    block_barrier();
+    if (memory.wanted == 0) break;
+    look_around(pattern, image, candidate.inverted);
   }
-  candidate.pose = best;
-  candidate.score = around.score;
-  candidate.visible = around.visible;
+  block_barrier();
 }
 
 }  // namespace patternd::cuda

@@ -2,10 +2,11 @@
 // of pipeline/suppress.cpp, with its order (`better`), so that the same finds stay.
 //
 //   peaks    positions that none of their eight neighbours beats, onto their plane's list
-//   trim     lists longer than the limit lose their worst
+//   trim     lists longer than the limit lose their worst; the planes' maps are cleared for the
+//   next
+//            frame where this one wrote
 //   across   peaks that no neighbouring plane (angle, scale) beats within 1.5 px, onto the
-//   pattern's
-//            list
+//            pattern's list
 //   select   the best of a pattern, in order
 
 #include "cuda/kernels/device.h"
@@ -20,44 +21,64 @@ PATTERND_DEVICE bool better_peak(float score_a, int x_a, int y_a, float score_b,
 
 PATTERND_DEVICE float magnitude(float value) { return value < 0.0F ? -value : value; }
 
-PATTERND_KERNEL __launch_bounds__(256) patternd_suppress_peaks(const CoarseParameters p) {
-  const u32 count = global<const CoarseCounters>(p.counters)->positions;
-  const u32 stored = count < p.position_capacity ? count : p.position_capacity;
+// Positions on the frame's list; there is room for all that were promising.
+PATTERND_DEVICE u32 stored_positions(const CoarseParameters& p) {
+  return global<const CoarseCounters>(p.counters)->positions;
+}
+
+// Whether one of the eight neighbours beats the position; all are read before any is compared.
+PATTERND_DEVICE bool beaten_by_neighbour(const CoarsePlane& plane, const CoarsePosition& at) {
+  const int width = plane.blocks * kCoarseBlock;
+  const float* scores = global<const float>(plane.scores);
+  float around[9];
+#pragma unroll
+  for (int i = 0; i < 9; ++i) {
+    const int x = at.x + i % 3 - 1;
+    const int y = at.y + i / 3 - 1;
+    const bool inside = x >= 0 && y >= 0 && x < width && y < plane.rows;
+    around[i] = inside && i != 4 ? scores[y * width + x] : 0.0F;
+  }
+  bool beaten = false;
+#pragma unroll
+  for (int i = 0; i < 9; ++i) {
+    const float other = magnitude(around[i]);
+    beaten = beaten || (other != 0.0F && better_peak(other, at.x + i % 3 - 1, at.y + i / 3 - 1,
+                                                     magnitude(at.score), at.x, at.y));
+  }
+  return beaten;
+}
+
+PATTERND_KERNEL __launch_bounds__(128) patternd_suppress_peaks(const CoarseParameters p) {
+  const u32 stored = stored_positions(p);
   for (u32 i = static_cast<u32>(block_x() * threads_x() + thread_x()); i < stored;
        i += static_cast<u32>(blocks_x() * threads_x())) {
     const CoarsePosition at = global<const CoarsePosition>(p.positions)[i];
     const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[at.plane];
-    const int width = plane.blocks * kCoarseBlock;
-    const int x = at.x - plane.first_x;
-    const int y = at.y - plane.first_y;
-    const float* scores = global<const float>(plane.scores);
-    const float signed_score = scores[y * width + x];
-    if (signed_score == 0.0F) continue;
-    const float score = magnitude(signed_score);
-    bool beaten = false;
-    for (int dy = -1; dy <= 1; ++dy) {
-      for (int dx = -1; dx <= 1; ++dx) {
-        const int nx = x + dx;
-        const int ny = y + dy;
-        if ((dx == 0 && dy == 0) || nx < 0 || ny < 0 || nx >= width || ny >= plane.rows) continue;
-        const float other = magnitude(scores[ny * width + nx]);
-        beaten = beaten || (other != 0.0F && better_peak(other, nx, ny, score, x, y));
-      }
-    }
-    if (beaten) continue;
+    if (beaten_by_neighbour(plane, at)) continue;
     const u32 slot = atomic_add(global<u32>(p.peak_counts) + at.plane, 1U);
     if (slot < kPeakCapacity) {
       global<CoarsePeak>(p.peaks)[static_cast<i64>(at.plane) * kPeakCapacity + slot] = {
-          score, signed_score < 0.0F ? 1 : 0, at.x, at.y};
+          magnitude(at.score), at.score < 0.0F ? 1 : 0, plane.first_x + at.x, plane.first_y + at.y};
     } else {
       global<CoarseCounters>(p.counters)->overflow = 1;
     }
   }
 }
 
+PATTERND_DEVICE void clear_scores(const CoarseParameters& p) {
+  const u32 stored = stored_positions(p);
+  for (u32 i = static_cast<u32>(block_x() * threads_x() + thread_x()); i < stored;
+       i += static_cast<u32>(blocks_x() * threads_x())) {
+    const CoarsePosition at = global<const CoarsePosition>(p.positions)[i];
+    const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[at.plane];
+    global<float>(plane.scores)[at.y * plane.blocks * kCoarseBlock + at.x] = 0.0F;
+  }
+}
+
 // One block a plane.
 PATTERND_KERNEL __launch_bounds__(256) patternd_suppress_trim(const CoarseParameters p) {
   __shared__ CoarsePeak kept[kPeakCapacity];
+  clear_scores(p);
   u32* counter = global<u32>(p.peak_counts) + block_x();
   const int count = minimum(static_cast<int>(*counter), kPeakCapacity);
   const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[block_x()];
@@ -96,25 +117,32 @@ PATTERND_DEVICE bool beaten_by(const CoarseParameters& p, int other_plane, const
   return false;
 }
 
-// One warp a plane; its lanes share the peaks.
+// One block a plane; a thread takes a peak and one of the neighbouring planes at a time.
 PATTERND_KERNEL __launch_bounds__(256) patternd_suppress_across(const CoarseParameters p) {
-  const int index = block_x() * threads_y() + thread_y();
-  if (index >= p.plane_count) return;
+  __shared__ u8 beaten[kPeakCapacity];
+  const int index = block_x();
   const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[index];
   const int count =
       minimum(static_cast<int>(global<const u32>(p.peak_counts)[index]), kPeakCapacity);
   const CoarsePeak* peaks =
       global<const CoarsePeak>(p.peaks) + static_cast<i64>(index) * kPeakCapacity;
-  for (int i = thread_x(); i < count; i += kWarpSize) {
+  for (int i = thread_x(); i < count; i += threads_x()) beaten[i] = 0;
+  block_barrier();
+  const int neighbours = plane.neighbour_end - plane.neighbour_begin;
+  for (int item = thread_x(); item < count * neighbours; item += threads_x()) {
+    const int i = item % count;
+    if (beaten[i] != 0) continue;
+    const int other = global<const int>(p.neighbours)[plane.neighbour_begin + item / count];
+    const CoarsePlane& next = global<const CoarsePlane>(p.planes)[other];
     const CoarsePeak peak = peaks[i];
-    bool beaten = false;
-    for (int n = plane.neighbour_begin; n < plane.neighbour_end && !beaten; ++n) {
-      const int other = global<const int>(p.neighbours)[n];
-      const CoarsePlane& next = global<const CoarsePlane>(p.planes)[other];
-      beaten = beaten_by(p, other, peak, static_cast<float>(peak.x) + plane.phase_x - next.phase_x,
-                         static_cast<float>(peak.y) + plane.phase_y - next.phase_y, other < index);
-    }
-    if (beaten) continue;
+    if (beaten_by(p, other, peak, static_cast<float>(peak.x) + plane.phase_x - next.phase_x,
+                  static_cast<float>(peak.y) + plane.phase_y - next.phase_y, other < index))
+      beaten[i] = 1;
+  }
+  block_barrier();
+  for (int i = thread_x(); i < count; i += threads_x()) {
+    if (beaten[i] != 0) continue;
+    const CoarsePeak peak = peaks[i];
     const u32 slot = atomic_add(global<u32>(p.found_counts) + plane.search, 1U);
     if (slot < kFoundCapacity) {
       global<CoarseFound>(p.found)[static_cast<i64>(plane.search) * kFoundCapacity + slot] = {
@@ -145,24 +173,40 @@ PATTERND_DEVICE TracedCandidate candidate_of(const CoarsePlane& plane, const Coa
   return out;
 }
 
-// One block a pattern.
+// grid: (256 finds, pattern). A find's place is the number of finds that are better.
 PATTERND_KERNEL __launch_bounds__(256) patternd_suppress_select(const CoarseParameters p) {
-  const int search = block_x();
+  __shared__ float scores[kSelectThreads];
+  const int search = block_y();
   const int count =
       minimum(static_cast<int>(global<const u32>(p.found_counts)[search]), kFoundCapacity);
   const int limit = global<const CoarseLimits>(p.limits)[search].selected;
+  if (block_x() == 0 && thread_x() == 0)
+    global<int>(p.selected_counts)[search] = minimum(count, limit);
+  if (block_x() * kSelectThreads >= count) return;
   const CoarseFound* found =
       global<const CoarseFound>(p.found) + static_cast<i64>(search) * kFoundCapacity;
-  TracedCandidate* selected =
-      global<TracedCandidate>(p.selected) + static_cast<i64>(search) * p.select_limit;
-  for (int i = thread_x(); i < count; i += threads_x()) {
-    const CoarseFound own = found[i];
-    int rank = 0;
-    for (int j = 0; j < count; ++j) rank += better_found(found[j], own) ? 1 : 0;
-    if (rank < limit)
-      selected[rank] = candidate_of(global<const CoarsePlane>(p.planes)[own.plane], own);
+  const int mine = block_x() * kSelectThreads + thread_x();
+  const CoarseFound own = found[minimum(mine, count - 1)];
+  int rank = 0;
+  for (int first = 0; first < count; first += kSelectThreads) {
+    const int some = minimum(kSelectThreads, count - first);
+    block_barrier();
+    if (thread_x() < some) scores[thread_x()] = found[first + thread_x()].score;
+    block_barrier();
+    int ties = 0;
+#pragma unroll 8
+    for (int j = 0; j < some; ++j) {
+      rank += scores[j] > own.score ? 1 : 0;
+      ties += scores[j] == own.score ? 1 : 0;
+    }
+    const bool among_them = mine >= first && mine < first + some;
+    if (ties == (among_them ? 1 : 0)) continue;
+    for (int j = 0; j < some; ++j)
+      if (scores[j] == own.score) rank += better_found(found[first + j], own) ? 1 : 0;
   }
-  if (thread_x() == 0) global<int>(p.selected_counts)[search] = minimum(count, limit);
+  if (mine >= count || rank >= limit) return;
+  global<TracedCandidate>(p.selected)[static_cast<i64>(search) * p.select_limit + rank] =
+      candidate_of(global<const CoarsePlane>(p.planes)[own.plane], own);
 }
 
 }  // namespace patternd::cuda

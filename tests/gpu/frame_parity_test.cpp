@@ -118,6 +118,25 @@ TEST(GpuFrame, FindsWhatTheCpuFindsIn300RandomScenes) {
   std::printf("compared %d matches\n", compared);
 }
 
+// Small enough for kernels that are emulated on the CPU.
+TEST(GpuFrame, FindsWhatTheCpuFindsInASmallPicture) {
+  PATTERND_NEEDS_GPU();
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    SceneOptions options;
+    options.width = 131;
+    options.height = 117;
+    options.pattern_width = 40;
+    options.pattern_height = 36;
+    options.instances = 1;
+    options.masked = seed == 2;
+    options.format = seed == 3 ? PixelFormat::kGray16 : PixelFormat::kGray8;
+    const Scene scene = make_scene(options, random);
+    EXPECT_GT(expect_same(config_for(scene.picture, scene.pattern, {}), scene.picture, "auto"), 0);
+  }
+}
+
 TEST(GpuFrame, FindsWhatTheCpuFindsAtTheBorder) {
   PATTERND_NEEDS_GPU();
   for (unsigned seed = 1; seed <= 10; ++seed) {

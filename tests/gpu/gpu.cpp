@@ -13,7 +13,8 @@ struct Opened {
 };
 
 Opened open_device() {
-  const auto driver = Driver::open();
+  const char* library = std::getenv("PATTERND_TEST_DRIVER");
+  const auto driver = Driver::open(library != nullptr ? library : "libcuda.so.1");
   if (!driver) return {nullptr, driver.error().message};
   const char* image = std::getenv("PATTERND_TEST_IMAGE");
   const auto device = Device::open(*driver, 0, image != nullptr ? image : "auto");

@@ -1,5 +1,5 @@
 // What the tests on a GPU share: the device, opened once with the image that PATTERND_TEST_IMAGE
-// names (auto), and pictures.
+// names (auto) through the driver that PATTERND_TEST_DRIVER names (the system's), and pictures.
 #pragma once
 
 #include <gtest/gtest.h>

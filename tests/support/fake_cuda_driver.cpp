@@ -1,12 +1,15 @@
-// A libcuda.so.1 for tests: device memory is the host's, kernels do nothing, every call is counted,
-// and the nth call of any function can be made to fail. Steered through functions of its own.
+// A libcuda.so.1 for tests: device memory is the host's, kernels do nothing or are emulated on the
+// CPU, every call is counted, and the nth call of any function can be made to fail. Steered through
+// functions of its own.
 #include <cstdlib>
 #include <cstring>
 #include <set>
 
 #include "cuda/driver_api.h"
+#include "tests/support/fake_cuda_kernels.h"
 
 using namespace patternd::cuda;
+using namespace patternd::cuda::fake;
 
 namespace {
 
@@ -136,8 +139,8 @@ FAKE Status cuModuleLoadData(ModuleHandle* module, const void*) {
   return status;
 }
 FAKE Status cuModuleUnload(ModuleHandle) { return count(); }
-FAKE Status cuModuleGetFunction(FunctionHandle* function, ModuleHandle, const char*) {
-  *function = some_handle<FunctionHandle>();
+FAKE Status cuModuleGetFunction(FunctionHandle* function, ModuleHandle, const char* name) {
+  *function = function_of(name);
   return count();
 }
 FAKE Status cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
@@ -214,13 +217,17 @@ FAKE Status cuEventElapsedTime(float* ms, EventHandle, EventHandle) {
   *ms = 0.001F;
   return count();
 }
-FAKE Status cuLaunchKernel(FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned,
-                           unsigned, unsigned, StreamHandle, void**, void**) {
-  return count();
+FAKE Status cuLaunchKernel(FunctionHandle function, unsigned grid_x, unsigned grid_y, unsigned,
+                           unsigned block_x, unsigned block_y, unsigned, unsigned shared_bytes,
+                           StreamHandle, void** parameters, void**) {
+  const Status status = count();
+  if (status == kSuccess)
+    run(function, {grid_x, grid_y, block_x, block_y, shared_bytes}, parameters[0]);
+  return status;
 }
-FAKE Status cuTexObjectCreate(TextureHandle* texture, const ResourceDesc*, const TextureDesc*,
-                              const void*) {
-  *texture = 7;
+FAKE Status cuTexObjectCreate(TextureHandle* texture, const ResourceDesc* resource,
+                              const TextureDesc*, const void*) {
+  *texture = texture_of(resource->resource.pitch2d);
   return count();
 }
 FAKE Status cuArrayCreate_v2(ArrayHandle* array, const ArrayDesc*) {
@@ -230,5 +237,8 @@ FAKE Status cuArrayCreate_v2(ArrayHandle* array, const ArrayDesc*) {
 }
 FAKE Status cuArrayDestroy(ArrayHandle) { return count(); }
 #ifndef PATTERND_FAKE_LACKS_A_FUNCTION
-FAKE Status cuTexObjectDestroy(TextureHandle) { return count(); }
+FAKE Status cuTexObjectDestroy(TextureHandle texture) {
+  end_texture(texture);
+  return count();
+}
 #endif

@@ -36,7 +36,7 @@ const std::function<void()>* running = nullptr;
 
 void run_fiber() {
   (*running)();
-  fibers[static_cast<std::size_t>(now.thread_x)].state = State::kEnded;
+  fibers[static_cast<std::size_t>(now.thread)].state = State::kEnded;
   // The end of the fiber goes on where uc_link says: in the scheduler.
 }
 
@@ -84,7 +84,7 @@ void run_block(int threads, std::mt19937& random) {
     for (const int thread : order) {
       Fiber& fiber = fibers[static_cast<std::size_t>(thread)];
       if (fiber.state != State::kReady) continue;
-      now.thread_x = thread;
+      now.thread = thread;
       swapcontext(&scheduler, &fiber.context);
       ran = true;
     }
@@ -97,7 +97,7 @@ void run_block(int threads, std::mt19937& random) {
 }
 
 void wait_as(State state) {
-  const int thread = now.thread_x;
+  const int thread = now.thread;
   Fiber& fiber = fibers[static_cast<std::size_t>(thread)];
   fiber.state = state;
   swapcontext(&fiber.context, &scheduler);
@@ -105,9 +105,12 @@ void wait_as(State state) {
 
 }  // namespace
 
-void launch(int blocks_x, int blocks_y, int threads, std::uint32_t seed,
+alignas(16) unsigned char dynamic_shared_bytes[kDynamicSharedBytes];
+
+void launch(Extent blocks, Extent threads, std::uint32_t seed,
             const std::function<void()>& kernel) {
-  const auto count = static_cast<std::size_t>(threads);
+  const int of_a_block = threads.x * threads.y;
+  const auto count = static_cast<std::size_t>(of_a_block);
   if (fibers.size() < count) fibers.resize(count);
   exchanged[0].assign(count, 0);
   exchanged[1].assign(count, 0);
@@ -115,12 +118,12 @@ void launch(int blocks_x, int blocks_y, int threads, std::uint32_t seed,
   std::mt19937 random(seed);
   random_ways.seed(seed + 1);
   running = &kernel;
-  std::vector<int> blocks(static_cast<std::size_t>(blocks_x * blocks_y));
-  std::iota(blocks.begin(), blocks.end(), 0);
-  std::shuffle(blocks.begin(), blocks.end(), random);
-  for (const int block : blocks) {
-    now = {0, block % blocks_x, block / blocks_x, threads, blocks_x};
-    run_block(threads, random);
+  std::vector<int> order(static_cast<std::size_t>(blocks.x) * static_cast<std::size_t>(blocks.y));
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random);
+  for (const int block : order) {
+    now = {0, {block % blocks.x, block / blocks.x}, threads, blocks};
+    run_block(of_a_block, random);
   }
 }
 
@@ -132,7 +135,7 @@ void give_way() {
 
 std::uint64_t exchange(std::uint64_t value, int lane) {
   // Two places in turn: one wait an exchange suffices.
-  const auto thread = static_cast<std::size_t>(now.thread_x);
+  const auto thread = static_cast<std::size_t>(now.thread);
   auto& place = exchanged[exchanges[thread]++ % 2];
   place[thread] = value;
   wait_as(State::kAtWarp);

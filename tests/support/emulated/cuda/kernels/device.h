@@ -4,8 +4,10 @@
 // cannot show is a race within one operation.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 
 #include "cuda/kernels/parameters.h"
@@ -14,6 +16,7 @@
 #define PATTERND_ARCH 0
 #define PATTERND_KERNEL static void
 #define PATTERND_DEVICE [[maybe_unused]] static inline
+#define PATTERND_DEVICE_CALL [[maybe_unused]] static
 #define __launch_bounds__(...)
 #define __shared__ static
 #define __device__
@@ -28,75 +31,144 @@ using i64 = long long;
 
 namespace emulated {
 
+struct Extent {
+  int x = 1;
+  int y = 1;
+};
 struct Place {
-  int thread_x = 0;
-  int block_x = 0;
-  int block_y = 0;
-  int threads_x = 0;
-  int blocks_x = 0;
+  int thread = 0;  // of the block
+  Extent block_at = {0, 0};
+  Extent threads;
+  Extent blocks;
 };
 extern Place now;
 
-// Runs a kernel, block by block; `seed` draws the threads' order.
-void launch(int blocks_x, int blocks_y, int threads, std::uint32_t seed,
-            const std::function<void()>& kernel);
+// Runs a kernel, block by block; `seed` draws the order of blocks and threads.
+void launch(Extent blocks, Extent threads, std::uint32_t seed, const std::function<void()>& kernel);
+inline void launch(int blocks_x, int blocks_y, int threads, std::uint32_t seed,
+                   const std::function<void()>& kernel) {
+  launch({blocks_x, blocks_y}, {threads, 1}, seed, kernel);
+}
 void barrier();
 // The value that `lane` of this thread's warp brought; all threads of the warp take part.
 std::uint64_t exchange(std::uint64_t value, int lane);
 // Now and then, others go on before this thread does.
 void give_way();
 
-// What a texture's address points to.
+inline constexpr std::size_t kDynamicSharedBytes = 256 * 1024;
+extern unsigned char dynamic_shared_bytes[];
+
+// What a texture's address points to. `bytes` a value (1, 2; 4: float), `channels` side by side.
 struct Texture {
   const u8* picture;
   int stride_bytes;
+  int width;
+  int height;
+  int bytes;
+  int channels;
+  // As the unit gives it: 0 to 1, clamped to the picture.
+  [[nodiscard]] float at(int x, int y, int channel) const {
+    const u8* row =
+        picture + static_cast<std::ptrdiff_t>(std::clamp(y, 0, height - 1)) * stride_bytes;
+    const int i = std::clamp(x, 0, width - 1) * channels + channel;
+    if (bytes == 1) return static_cast<float>(row[i]) / 255.0F;
+    if (bytes == 2) return static_cast<float>(reinterpret_cast<const u16*>(row)[i]) / 65535.0F;
+    return reinterpret_cast<const float*>(row)[i];
+  }
 };
 
 }  // namespace emulated
 
-PATTERND_DEVICE int thread_x() { return emulated::now.thread_x; }
-PATTERND_DEVICE int block_x() { return emulated::now.block_x; }
-PATTERND_DEVICE int block_y() { return emulated::now.block_y; }
-PATTERND_DEVICE int threads_x() { return emulated::now.threads_x; }
-PATTERND_DEVICE int blocks_x() { return emulated::now.blocks_x; }
+PATTERND_DEVICE int thread_x() { return emulated::now.thread % emulated::now.threads.x; }
+PATTERND_DEVICE int thread_y() { return emulated::now.thread / emulated::now.threads.x; }
+PATTERND_DEVICE int block_x() { return emulated::now.block_at.x; }
+PATTERND_DEVICE int block_y() { return emulated::now.block_at.y; }
+PATTERND_DEVICE int threads_x() { return emulated::now.threads.x; }
+PATTERND_DEVICE int threads_y() { return emulated::now.threads.y; }
+PATTERND_DEVICE int blocks_x() { return emulated::now.blocks.x; }
+PATTERND_DEVICE int blocks_y() { return emulated::now.blocks.y; }
 PATTERND_DEVICE void block_barrier() { emulated::barrier(); }
+PATTERND_DEVICE void warp_barrier() { emulated::exchange(0, 0); }
 
 template <class T>
 PATTERND_DEVICE T* global(u64 address) {
   return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));
 }
 
+struct alignas(16) Float4 {
+  float x, y, z, w;
+};
+struct alignas(8) UShort4 {
+  u16 x, y, z, w;
+};
+PATTERND_DEVICE Float4 load_float4(const Float4* address) { return *address; }
+template <class T>
+PATTERND_DEVICE T* dynamic_shared() {
+  return reinterpret_cast<T*>(emulated::dynamic_shared_bytes);
+}
+
+// A value of up to eight bytes from another lane of the warp.
+template <class T>
+PATTERND_DEVICE T from_lane(T value, int lane) {
+  u64 bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = emulated::exchange(bits, lane);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+PATTERND_DEVICE int lane_of_warp() { return emulated::now.thread % kWarpSize; }
 template <class T>
 PATTERND_DEVICE T shuffle_xor(T value, int mask) {
-  return static_cast<T>(emulated::exchange(static_cast<u64>(value), thread_x() % kWarpSize ^ mask));
+  return from_lane(value, lane_of_warp() ^ mask);
 }
+PATTERND_DEVICE int shuffle_up(int value, int lanes) {
+  const int lane = lane_of_warp();
+  return from_lane(value, lane >= lanes ? lane - lanes : lane);
+}
+template <class T>
+PATTERND_DEVICE T shuffle_down(T value, int lanes) {
+  const int lane = lane_of_warp();
+  return from_lane(value, lane + lanes < kWarpSize ? lane + lanes : lane);
+}
+PATTERND_DEVICE int shuffle_from(int value, int lane) { return from_lane(value, lane); }
 template <class T>
 PATTERND_DEVICE T warp_sum(T value) {
   for (int mask = kWarpSize / 2; mask > 0; mask /= 2)
     value = static_cast<T>(value + shuffle_xor(value, mask));
   return value;
 }
-PATTERND_DEVICE int shuffle_from(int value, int lane) {
-  return static_cast<int>(emulated::exchange(static_cast<u32>(value), lane));
-}
-PATTERND_DEVICE int shuffle_up(int value, int lanes) {
-  const int lane = thread_x() % kWarpSize;
-  return shuffle_from(value, lane >= lanes ? lane - lanes : lane);
-}
+
 PATTERND_DEVICE u32 warp_ballot(bool yes) {
   u32 lanes = yes ? 1U << (thread_x() % kWarpSize) : 0;
   for (int mask = kWarpSize / 2; mask > 0; mask /= 2) lanes |= shuffle_xor(lanes, mask);
   return lanes;
 }
+PATTERND_DEVICE float fused(float a, float b, float c) { return std::fma(a, b, c); }
+PATTERND_DEVICE double fused(double a, double b, double c) { return std::fma(a, b, c); }
+PATTERND_DEVICE float root(float value) { return std::sqrt(value); }
+PATTERND_DEVICE double root(double value) { return std::sqrt(value); }
 PATTERND_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
 PATTERND_DEVICE int maximum(int a, int b) { return a > b ? a : b; }
+PATTERND_DEVICE float minimum(float a, float b) { return std::fmin(a, b); }
+PATTERND_DEVICE float maximum(float a, float b) { return std::fmax(a, b); }
+PATTERND_DEVICE int floor_to_int(float value) { return static_cast<int>(std::floor(value)); }
+PATTERND_DEVICE int floor_to_int(double value) { return static_cast<int>(std::floor(value)); }
 PATTERND_DEVICE i64 floor_to_i64(double value) { return static_cast<i64>(std::floor(value)); }
 
 PATTERND_DEVICE float fetch(u64 texture, float x, float y) {
+  return global<const emulated::Texture>(texture)->at(static_cast<int>(std::floor(x)),
+                                                      static_cast<int>(std::floor(y)), 0);
+}
+struct Gathered {
+  float left_bottom, right_bottom, right_top, left_top;
+};
+template <int kChannel>
+PATTERND_DEVICE Gathered gather(u64 texture, float x, float y) {
   const auto* t = global<const emulated::Texture>(texture);
-  return static_cast<float>(
-             t->picture[static_cast<int>(y) * t->stride_bytes + static_cast<int>(x)]) /
-         255.0F;
+  const int left = static_cast<int>(std::floor(x - 0.5F));
+  const int top = static_cast<int>(std::floor(y - 0.5F));
+  return {t->at(left, top + 1, kChannel), t->at(left + 1, top + 1, kChannel),
+          t->at(left + 1, top, kChannel), t->at(left, top, kChannel)};
 }
 
 // What `change` makes of *address; returns what was there.
@@ -119,6 +191,10 @@ PATTERND_DEVICE u32 atomic_sum(u32* address, u32 value) {
 PATTERND_DEVICE u32 atomic_set_bits(u32* address, u32 value) {
   return change_at_once(address, [=](u32 old) { return old | value; });
 }
+PATTERND_DEVICE u32 atomic_keep_bits(u32* address, u32 value) {
+  return change_at_once(address, [=](u32 old) { return old & value; });
+}
+PATTERND_DEVICE u32 atomic_add(u32* address, u32 value) { return atomic_sum(address, value); }
 PATTERND_DEVICE void atomic_sum(u64* address, u64 value) {
   change_at_once(address, [=](u64 old) { return old + value; });
 }

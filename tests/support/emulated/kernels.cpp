@@ -1,0 +1,87 @@
+// The kernels of a frame's way to its matches, run on the CPU by a driver made for tests.
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "tests/support/fake_cuda_kernels.h"
+
+// The kernels, as they are.
+#include "cuda/kernels/coarse_search.cu"
+#include "cuda/kernels/convert.cu"
+#include "cuda/kernels/pyramid.cu"
+#include "cuda/kernels/rectify.cu"
+#include "cuda/kernels/refine.cu"
+#include "cuda/kernels/suppress.cu"
+#include "cuda/kernels/trace.cu"
+
+namespace patternd::cuda::fake {
+namespace {
+
+struct Entry {
+  const char* name;
+  std::function<void(const void* parameters)> run;
+};
+
+template <class Parameters>
+Entry entry(const char* name, void (*kernel)(Parameters)) {
+  return {name, [kernel](const void* parameters) {
+            std::remove_const_t<Parameters> own;
+            std::memcpy(&own, parameters, sizeof own);
+            kernel(own);
+          }};
+}
+
+const std::vector<Entry>& entries() {
+#define PATTERND_ENTRY(name) entry(#name, name)
+  static const std::vector<Entry> all = {
+      PATTERND_ENTRY(patternd_coarse_prepare),       PATTERND_ENTRY(patternd_coarse_bound),
+      PATTERND_ENTRY(patternd_coarse_search),        PATTERND_ENTRY(patternd_coarse_judge),
+      PATTERND_ENTRY(patternd_coarse_score),         PATTERND_ENTRY(patternd_suppress_peaks),
+      PATTERND_ENTRY(patternd_suppress_trim),        PATTERND_ENTRY(patternd_suppress_across),
+      PATTERND_ENTRY(patternd_suppress_select),      PATTERND_ENTRY(patternd_trace_step),
+      PATTERND_ENTRY(patternd_trace_glance),         PATTERND_ENTRY(patternd_trace_follow),
+      PATTERND_ENTRY(patternd_trace_keep),           PATTERND_ENTRY(patternd_refine_pose),
+      PATTERND_ENTRY(patternd_pyramid_halve_gray8),  PATTERND_ENTRY(patternd_pyramid_halve_gray16),
+      PATTERND_ENTRY(patternd_convert_luma),         PATTERND_ENTRY(patternd_rectify_gray8),
+      PATTERND_ENTRY(patternd_rectify_gray8_second), PATTERND_ENTRY(patternd_rectify_gray16),
+      PATTERND_ENTRY(patternd_rectify_gray_f32)};
+#undef PATTERND_ENTRY
+  return all;
+}
+
+}  // namespace
+
+FunctionHandle function_of(const char* name) {
+  for (const Entry& entry : entries())
+    if (std::strcmp(entry.name, name) == 0)
+      return reinterpret_cast<FunctionHandle>(const_cast<Entry*>(&entry));
+  return nullptr;
+}
+
+void run(FunctionHandle function, const Launch& launch, const void* parameters) {
+  static std::uint32_t seed = 1;
+  if (function == nullptr || launch.shared_bytes > emulated::kDynamicSharedBytes) std::abort();
+  const auto* entry = reinterpret_cast<const Entry*>(function);
+  emulated::launch({static_cast<int>(launch.grid_x), static_cast<int>(launch.grid_y)},
+                   {static_cast<int>(launch.block_x), static_cast<int>(launch.block_y)}, seed++,
+                   [&] { entry->run(parameters); });
+}
+
+TextureHandle texture_of(const Pitch2d& picture) {
+  const int bytes = picture.format == ArrayFormat::kUint8    ? 1
+                    : picture.format == ArrayFormat::kUint16 ? 2
+                                                             : 4;
+  auto* texture = new emulated::Texture{reinterpret_cast<const u8*>(picture.pointer),
+                                        static_cast<int>(picture.pitch_bytes),
+                                        static_cast<int>(picture.width),
+                                        static_cast<int>(picture.height),
+                                        bytes,
+                                        static_cast<int>(picture.channels)};
+  return reinterpret_cast<std::uintptr_t>(texture);
+}
+void end_texture(TextureHandle texture) {
+  delete reinterpret_cast<emulated::Texture*>(static_cast<std::uintptr_t>(texture));
+}
+
+}  // namespace patternd::cuda::fake

@@ -30,10 +30,6 @@ Result<void> check(int width, int height, PixelFormat format, const BlobParams& 
   options.intensity = options.moments = false;
   auto cpu = ComponentLabeller::create(width, height, format, params, options);
   if (!cpu) return tl::make_unexpected(cpu.error());
-  if (params.mode == BlobParams::Mode::kSimilarity)
-    return fail(ErrorCode::kUnsupported,
-                "components: the GPU labels by a threshold (fixed, Otsu's or adaptive); similarity "
-                "runs on the CPU");
   return {};
 }
 
@@ -73,9 +69,10 @@ Result<ComponentsStage> ComponentsStage::create(const std::shared_ptr<const Devi
 
 Result<void> ComponentsStage::find_kernels() {
   constexpr std::array<const char*, kSteps> kNames = {
-      "patternd_components_histogram", "patternd_components_otsu",  "patternd_components_columns",
-      "patternd_components_adaptive",  "patternd_components_tiles", "patternd_components_seams",
-      "patternd_components_number",    "patternd_components_finish"};
+      "patternd_components_histogram", "patternd_components_otsu",   "patternd_components_columns",
+      "patternd_components_adaptive",  "patternd_components_tiles",  "patternd_components_seams",
+      "patternd_components_number",    "patternd_components_finish", "patternd_similar_rows",
+      "patternd_similar_join",         "patternd_similar_number",    "patternd_similar_finish"};
   for (std::size_t i = 0; i < kSteps; ++i) {
     auto kernel = device_->kernel(kNames[i]);
     if (!kernel) return tl::make_unexpected(kernel.error());
@@ -103,6 +100,13 @@ void ComponentsStage::shape_launches() {
     shapes_[kColumns].grid_y = blocks_for(region_.height, kColumnRows);
     shapes_[kAdaptive] = line(static_cast<unsigned>(region_.height), kForegroundThreads);
   }
+  if (params_.mode == BlobParams::Mode::kSimilarity) {
+    shapes_[kSimilarRows] = shapes_[kSimilarJoin] =
+        line(blocks_for(count, kNumberThreads / kWarpSize), kNumberThreads);
+    shapes_[kSimilarNumber] = shapes_[kSimilarFinish] =
+        line(blocks_for(count, kNumberThreads), kNumberThreads);
+    return;
+  }
   const unsigned across = blocks_for(words, kTileWords);
   const unsigned down = blocks_for(region_.height, kTileRows);
   shapes_[kTiles] = line(across, kTileThreads);
@@ -125,18 +129,20 @@ Result<void> ComponentsStage::allocate_scratch(std::size_t capacity) {
   const std::size_t words = static_cast<std::size_t>(p.words) * height;
   const bool otsu = params_.mode == BlobParams::Mode::kOtsu;
   const bool adaptive = params_.mode == BlobParams::Mode::kAdaptive;
+  const bool similar = params_.mode == BlobParams::Mode::kSimilarity;
+  const std::size_t parts = (words + kNumberThreads - 1) / kNumberThreads;
   const struct {
     Address& place;
     std::size_t bytes;
   } tables[] = {{p.listed, 4},
-                {p.part_roots, 4 * static_cast<std::size_t>(shapes_[kNumber].grid_x)},
+                {p.part_roots, 4 * parts},
                 {f.histogram, otsu ? 4 * static_cast<std::size_t>(f.max_value + 1) : 0},
                 {f.range, otsu ? 2 * sizeof(int) : 0},
-                {p.bits, 4 * words},
-                {p.local, 2 * words * kNodesPerWord},
-                {p.parent, 4 * words * kNodesPerWord},
-                {p.roots, 4 * words},
-                {p.tiles, sizeof(TileComponent) * capacity},
+                {p.bits, similar ? 0 : 4 * words},
+                {p.local, similar ? 0 : 2 * words * kNodesPerWord},
+                {p.parent, 4 * words * (similar ? 32 : kNodesPerWord)},
+                {p.roots, similar ? 0 : 4 * words},
+                {p.tiles, similar ? 0 : sizeof(TileComponent) * capacity},
                 {f.columns, adaptive ? 4 * width * height : 0},
                 {f.prefix, adaptive ? 8 * (width + 1) * height : 0}};
   constexpr std::size_t kZeroTables = 3;
@@ -171,7 +177,18 @@ Result<void> ComponentsStage::allocate_results(std::size_t capacity) {
   results_ = std::move(*results);
   parameters_.counts = results_.address();
   parameters_.components = parameters_.counts + sizeof(ComponentCounts);
-  if (!write_labels_) return {};
+  fetched_bytes_ =
+      sizeof(ComponentCounts) + std::min<std::size_t>(capacity, kFetched) * sizeof(DeviceComponent);
+  auto stream = Stream::create(device_);
+  if (!stream) return tl::make_unexpected(stream.error());
+  // The first components are fetched whether there are so many or not.
+  if (auto ok = stream->fill(results_.pointer(), 0, fetched_bytes_); !ok) return ok;
+  if (write_labels_)
+    if (auto ok = allocate_labels(*stream); !ok) return ok;
+  return stream->wait();
+}
+
+Result<void> ComponentsStage::allocate_labels(const Stream& stream) {
   auto labels = DevicePicture::create(device_, width_, height_, PixelFormat::kLabel32);
   if (!labels) return tl::make_unexpected(labels.error());
   labels_ = std::move(*labels);
@@ -179,18 +196,14 @@ Result<void> ComponentsStage::allocate_results(std::size_t capacity) {
   parameters_.labels = view.address + offset_in_picture(view.stride_bytes, sizeof(std::int32_t));
   parameters_.labels_stride_bytes = view.stride_bytes;
   if (!params_.roi) return {};
-  auto stream = Stream::create(device_);  // nothing else writes what lies outside the region
-  if (!stream) return tl::make_unexpected(stream.error());
+  // Nothing else writes what lies outside the region.
   const std::size_t bytes =
       static_cast<std::size_t>(view.stride_bytes) * static_cast<std::size_t>(height_);
-  if (auto ok = stream->fill(static_cast<DevicePointer>(view.address), 0, bytes); !ok) return ok;
-  return stream->wait();
+  return stream.fill(static_cast<DevicePointer>(view.address), 0, bytes);
 }
 
 Result<void> ComponentsStage::allocate_host(std::size_t capacity) {
   host_memory_ = std::make_unique<PageLockedFrameAllocator>(device_);
-  fetched_bytes_ =
-      sizeof(ComponentCounts) + std::min<std::size_t>(capacity, kFetched) * sizeof(DeviceComponent);
   auto fetched = host_memory_->allocate(fetched_bytes_);
   if (!fetched) return tl::make_unexpected(fetched.error());
   fetched_ = *fetched;
@@ -223,10 +236,14 @@ Result<void> ComponentsStage::allocate(const ComponentsOptions& options) {
       components::foreground_range(params_.threshold, params_.below, foreground_.max_value);
   p.low = range.low;
   p.high = range.high;
+  const bool similar = params_.mode == BlobParams::Mode::kSimilarity;
+  if (similar)
+    p.high = static_cast<int>(std::min<double>(params_.similarity, foreground_.max_value));
+  p.colour = format_ == PixelFormat::kRgb8 ? 1 : 0;
   const std::size_t nodes =
       static_cast<std::size_t>(p.words) * static_cast<std::size_t>(p.height) * kNodesPerWord;
-  const std::size_t worst =
-      nodes / (p.eight != 0 ? 2 : 1) + static_cast<std::size_t>(kNodesPerWord * p.words);
+  const std::size_t worst = nodes * (similar ? 2 : 1) / (!similar && p.eight != 0 ? 2 : 1) +
+                            static_cast<std::size_t>(kNodesPerWord * p.words);
   const std::size_t capacity = options.capacity > 0
                                    ? static_cast<std::size_t>(options.capacity)
                                    : std::min<std::size_t>(worst, kDefaultComponentCap);
@@ -249,7 +266,7 @@ Result<void> ComponentsStage::enqueue(const Stream& stream, const DeviceView& pi
   ComponentsParameters p = parameters_;
   ForegroundParameters f = foreground_;
   p.picture = f.picture =
-      picture.address + offset_in_picture(picture.stride_bytes, p.deep != 0 ? 2 : 1);
+      picture.address + offset_in_picture(picture.stride_bytes, bytes_per_pixel(format_));
   p.picture_stride_bytes = f.picture_stride_bytes = picture.stride_bytes;
   for (std::size_t i = 0; i < kSteps; ++i) {
     if (shapes_[i].grid_x == 0) continue;  // another mode's; a picture of one tile has no seams

@@ -31,8 +31,8 @@ inline constexpr int kDefaultComponentCap = 1 << 20;
 //   stage->collect(stream, blobs, total);
 class ComponentsStage {
  public:
-  // For pictures of this size, kGray8 or kGray16. kUnsupported for what the CPU alone does
-  // (similarity, filters on labels); else as ComponentLabeller::create.
+  // For pictures of this size; formats and errors as ComponentLabeller::create, and kUnsupported
+  // for what the CPU alone does (filters on labels).
   [[nodiscard]] static Result<ComponentsStage> create(const std::shared_ptr<const Device>& device,
                                                       int width, int height, PixelFormat format,
                                                       const BlobParams& params,
@@ -58,6 +58,7 @@ class ComponentsStage {
   [[nodiscard]] Result<void> allocate(const ComponentsOptions& options);
   [[nodiscard]] Result<void> allocate_scratch(std::size_t capacity);
   [[nodiscard]] Result<void> allocate_results(std::size_t capacity);
+  [[nodiscard]] Result<void> allocate_labels(const Stream& stream);
   [[nodiscard]] Result<void> allocate_host(std::size_t capacity);
   [[nodiscard]] Result<void> fetch_rest(const Stream& stream, std::size_t count);
   void sum_up(std::size_t count);
@@ -75,6 +76,10 @@ class ComponentsStage {
     kSeams,
     kNumber,
     kFinish,
+    kSimilarRows,  // similarity: in place of all before
+    kSimilarJoin,
+    kSimilarNumber,
+    kSimilarFinish,
     kSteps
   };
 

@@ -1,5 +1,6 @@
 // Connected components on a GPU, where there is one: labels and blobs are the CPU's to the bit.
 #include <array>
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -15,7 +16,8 @@ class CudaComponents : public testing::Test {
   void SetUp() override {
     auto driver = Driver::open();
     if (!driver) GTEST_SKIP() << driver.error().message;
-    auto device = Device::open(*driver, 0, "auto");
+    const char* const image = std::getenv("PATTERND_TEST_IMAGE");
+    auto device = Device::open(*driver, 0, image != nullptr ? image : "auto");
     ASSERT_TRUE(device) << device.error().message;
     device_ = *device;
     ASSERT_TRUE(device_->make_current());
@@ -91,8 +93,9 @@ class CudaComponents : public testing::Test {
 
 Image random_picture(int width, int height, PixelFormat format, std::mt19937& random) {
   Image image = std::move(*Image::create(width, height, format));
+  const int values = format == PixelFormat::kRgb8 ? 3 * width : width;
   for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x)
+    for (int x = 0; x < values; ++x)
       if (format == PixelFormat::kGray16)
         image.row<std::uint16_t>(y)[x] = static_cast<std::uint16_t>(random());
       else
@@ -147,13 +150,16 @@ TEST_F(CudaComponents, AreTheCpusForAllSizesUpTo70) {
 // Random parameters of every mode that the GPU has, with and without an roi.
 BlobParams random_params(const ImageView& image, std::mt19937& random) {
   using Mode = BlobParams::Mode;
-  constexpr std::array<Mode, 3> kModes = {Mode::kThreshold, Mode::kOtsu, Mode::kAdaptive};
+  constexpr std::array<Mode, 4> kModes = {Mode::kSimilarity, Mode::kThreshold, Mode::kOtsu,
+                                          Mode::kAdaptive};
   const auto below = [&](int limit) {
     return static_cast<int>(random() % static_cast<std::uint32_t>(limit));
   };
   BlobParams params = threshold_params(below(image.format == PixelFormat::kGray16 ? 65536 : 256),
                                        below(2) == 0 ? 8 : 4);
-  params.mode = kModes[static_cast<std::size_t>(below(3))];
+  params.mode = image.format == PixelFormat::kRgb8 ? Mode::kSimilarity
+                                                   : kModes[static_cast<std::size_t>(below(4))];
+  params.similarity = below(image.format == PixelFormat::kGray16 ? 30000 : 150);
   params.below = below(2) == 0;
   params.adaptive_radius = below(below(4) == 0 ? 400 : 20);
   params.adaptive_offset = below(100) / 7.0 - 6;
@@ -169,9 +175,11 @@ BlobParams random_params(const ImageView& image, std::mt19937& random) {
 TEST_F(CudaComponents, AreTheCpusInEveryModeAndRoi) {
   constexpr std::uint32_t kSeed = 25;
   std::mt19937 random(kSeed);
-  for (int round = 0; round < 300; ++round) {
+  constexpr std::array<PixelFormat, 4> kFormats = {PixelFormat::kGray8, PixelFormat::kGray16,
+                                                   PixelFormat::kGray8, PixelFormat::kRgb8};
+  for (std::size_t round = 0; round < 400; ++round) {
     SCOPED_TRACE("seed " + std::to_string(kSeed) + ", round " + std::to_string(round));
-    const auto format = round % 3 == 0 ? PixelFormat::kGray16 : PixelFormat::kGray8;
+    const PixelFormat format = kFormats[round % 4];
     Image image = random_picture(1 + static_cast<int>(random() % 500),
                                  1 + static_cast<int>(random() % 200), format, random);
     if (round % 9 == 0) image.fill_bytes(static_cast<std::uint8_t>(random()));
@@ -190,6 +198,8 @@ TEST_F(CudaComponents, AreTheCpusInAFewSmallPictures) {
     expect_as_on_cpu(image.view(), threshold_params(127, 8));
     BlobParams params = random_params(image.view(), random);
     params.mode = name[0] == 'n' ? BlobParams::Mode::kAdaptive : BlobParams::Mode::kOtsu;
+    expect_as_on_cpu(image.view(), params);
+    params.mode = BlobParams::Mode::kSimilarity;
     expect_as_on_cpu(image.view(), params);
   }
 }

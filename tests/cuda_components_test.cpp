@@ -11,6 +11,7 @@
 #include "cuda/components_sums.h"
 #include "cuda/kernels/components.cu"
 #include "cuda/kernels/components_foreground.cu"
+#include "cuda/kernels/components_similar.cu"
 #include "cuda/kernels/components_tiles.cu"
 #include "cuda/kernels/propagation.cu"
 #include "pipeline/components.h"
@@ -68,6 +69,21 @@ class EmulatedStage {
     p.eight = connectivity == 8 ? 1 : 0;
     p.deep = image.format == PixelFormat::kGray16 ? 1 : 0;
     p.merge_blocks = 2;
+  }
+
+  // By similarity; reads the picture alone.
+  void run_similarity(const BlobParams& params, PixelFormat format, std::uint32_t seed) {
+    std::vector<u32> parent(bits_.size() * 32, kGarbage);
+    parameters_.parent = address_of(parent.data());
+    parameters_.high = static_cast<int>(params.similarity);
+    parameters_.colour = format == PixelFormat::kRgb8 ? 1 : 0;
+    const ComponentsParameters& p = parameters_;
+    using emulated::launch;
+    const int blocks = blocks_for(count_, kNumberThreads / kWarpSize);
+    launch(blocks, 1, kNumberThreads, seed, [&] { patternd_similar_rows(p); });
+    launch(blocks, 1, kNumberThreads, seed + 1, [&] { patternd_similar_join(p); });
+    launch(parts_, 1, kNumberThreads, seed + 2, [&] { patternd_similar_number(p); });
+    launch(parts_, 1, kFinishThreads, seed + 3, [&] { patternd_similar_finish(p); });
   }
 
   // The threshold is Otsu's, or the local mean's.
@@ -199,6 +215,8 @@ void expect_as_on_cpu(const ImageView& image, const BlobParams& params, std::uin
                       image.width * image.height + 1);
   if (params.mode == BlobParams::Mode::kThreshold)
     stage.run(seed);
+  else if (params.mode == BlobParams::Mode::kSimilarity)
+    stage.run_similarity(params, image.format, seed);
   else
     stage.run_mode(params, seed);
   ASSERT_EQ(expected.blobs.size(), stage.counts().components);
@@ -226,8 +244,9 @@ BlobParams threshold_params(double threshold, int connectivity) {
 
 Image random_picture(int width, int height, PixelFormat format, std::mt19937& random) {
   Image image = std::move(*Image::create(width, height, format));
+  const int values = format == PixelFormat::kRgb8 ? 3 * width : width;
   for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x)
+    for (int x = 0; x < values; ++x)
       if (format == PixelFormat::kGray16)
         image.row<std::uint16_t>(y)[x] = static_cast<std::uint16_t>(random());
       else
@@ -280,6 +299,26 @@ TEST(CudaComponentsEmulated, AreTheCpusByOtsusAndByAnAdaptiveThreshold) {
     params.adaptive_radius = static_cast<int>(random() % (round % 5 == 0 ? 300 : 10));
     params.adaptive_offset = static_cast<double>(random() % 100) / 7 - 6;
     params.connectivity = random() % 2 == 0 ? 8 : 4;
+    expect_as_on_cpu(image.view(), params, round);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(CudaComponentsEmulated, AreTheCpusBySimilarity) {
+  constexpr std::uint32_t kSeed = 14;
+  constexpr std::array<PixelFormat, 3> kFormats = {PixelFormat::kGray8, PixelFormat::kGray16,
+                                                   PixelFormat::kRgb8};
+  std::mt19937 random(kSeed);
+  for (std::uint32_t round = 0; round < 48; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(kSeed) + ", round " + std::to_string(round));
+    const PixelFormat format = kFormats[round % 3];
+    const Image image = random_picture(1 + static_cast<int>(random() % 100),
+                                       1 + static_cast<int>(random() % 40), format, random);
+    BlobParams params;
+    params.mode = BlobParams::Mode::kSimilarity;
+    params.similarity = static_cast<double>(random() % 200);
+    if (format == PixelFormat::kGray16) params.similarity *= 150;
+    params.connectivity = round % 2 == 0 ? 8 : 4;
     expect_as_on_cpu(image.view(), params, round);
     if (HasFailure()) return;
   }

@@ -58,7 +58,11 @@ PATTERND_DEVICE u32 load_fresh(const u32* address) {
   return *static_cast<const volatile u32*>(address);
 }
 PATTERND_DEVICE void store_through(u32* address, u32 value) {
+#if defined(PATTERND_RACECHECK)  // tells atomic operations alone from races
+  atomicExch(address, value);
+#else
   *static_cast<volatile u32*>(address) = value;
+#endif
 }
 
 // How many zeros above the highest set bit.

@@ -11,19 +11,15 @@
 // its tile. A component that touches no edge of its tile is one of the picture's: nothing has to be
 // looked up for it, and its sums are stored, not added.
 
-#include "cuda/kernels/components_runs.h"
-#include "cuda/kernels/warp_words.h"
+#include "cuda/kernels/components_merge.h"
 
 namespace patternd::cuda {
 
-// The root, within its tile, of a run of a word, as a node of the picture.
+// The root, within its tile, of a run of a word.
 PATTERND_DEVICE u32 tile_root(const ComponentsParameters& p, int x, int y, u32 run) {
   const u16* const local = global<const u16>(p.local);
-  const int root = local[(y * p.words + x) * kNodesPerWord + static_cast<int>(run)];
-  const int word = root / kTileNodeStride;
-  const int at = (y / kTileRows * kTileRows + word / kTileWords) * p.words +
-                 x / kTileWords * kTileWords + word % kTileWords;
-  return static_cast<u32>(at * kNodesPerWord + root % kTileNodeStride);
+  return node_in_picture(
+      p, x, y, local[static_cast<i64>(y * p.words + x) * kNodesPerWord + static_cast<int>(run)]);
 }
 
 // ---- seams
@@ -101,36 +97,6 @@ PATTERND_KERNEL __launch_bounds__(kSeamThreads)
 
 // ---- number
 
-// The root above a node with this parent, while roots get their labels; shortens the way.
-PATTERND_DEVICE u32 root_or_numbered(const PictureForest& forest, u32 node, u32 up) {
-  for (;;) {
-    const u32 next = forest.parent(up);
-    if (next == up || (next & kFinalLabel) != 0) return up;
-    forest.set_parent(node, next);
-    node = up;
-    up = next;
-  }
-}
-
-// The sum over a block of kNumberThreads, in every thread, and over the threads before this one.
-struct BlockSum {
-  u32 total, before;
-};
-PATTERND_DEVICE BlockSum block_sum(u32 value) {
-  __shared__ u32 of_warp[kNumberThreads / kWarpSize];
-  const u32 up_to_own = warp_sum_up_to(value);
-  const int warp = thread_x() / kWarpSize;
-  if (thread_x() % kWarpSize == kWarpSize - 1) of_warp[warp] = up_to_own;
-  block_barrier();
-  BlockSum sum{0, up_to_own - value};
-  for (int i = 0; i < kNumberThreads / kWarpSize; ++i) {
-    sum.total += of_warp[i];
-    sum.before += i < warp ? of_warp[i] : 0;
-  }
-  block_barrier();
-  return sum;
-}
-
 struct NumberMemory {
   u16 nodes[kNumberThreads * kNodesPerWord];  // of the block, that touch their tile's edge
   u32 own[kNumberThreads];                    // by word: roots of the picture
@@ -188,19 +154,7 @@ PATTERND_KERNEL __launch_bounds__(kNumberThreads)
   }
 }
 
-PATTERND_DEVICE u32 final_label(const u32* parent, u32 node) {
-  u32 next = parent[node];
-  while ((next & kFinalLabel) == 0) next = parent[next];
-  return next & ~kFinalLabel;
-}
-
 // ---- finish: merge
-
-struct Addition {
-  u64 sums[7];  // in DeviceComponent's order
-  u64 peak;
-  u32 sides[4];
-};
 
 // A tile's component in the picture's coordinates.
 PATTERND_DEVICE Addition addition_of(const ComponentsParameters& p, const TileComponent& c) {
@@ -227,84 +181,12 @@ PATTERND_DEVICE Addition addition_of(const ComponentsParameters& p, const TileCo
   return a;
 }
 
-PATTERND_DEVICE DeviceComponent component_of(const Addition& a) {
-  return {a.sums[0], a.sums[1], a.sums[2],  a.sums[3],  a.sums[4],  a.sums[5],
-          a.sums[6], a.peak,    a.sides[0], a.sides[1], a.sides[2], a.sides[3]};
-}
-
-PATTERND_DEVICE void add_to_component(DeviceComponent& to, const Addition& a) {
-  u64* const sums = &to.area;
-  u32* const sides = &to.left_from_end;
-#pragma unroll
-  for (int i = 0; i < 7; ++i) atomic_sum(sums + i, a.sums[i]);
-#pragma unroll
-  for (int i = 0; i < 4; ++i) atomic_maximum(sides + i, a.sides[i]);
-  atomic_maximum(&to.peak, a.peak);
-}
-
-// Many tiles' components belong to one large component of the picture, whose sums all blocks would
-// fight for: a block adds up those that share the label of its largest one before it adds.
-constexpr int kFinishWarps = kFinishThreads / kWarpSize;
 constexpr int kComponentPieces = sizeof(DeviceComponent) / sizeof(Words4);
 struct MergeMemory {
   DeviceComponent whole[kFinishThreads];  // components of one tile
   u32 labels[kFinishThreads];             // theirs; 0: none
-  u32 largest_area;
-  u32 main_label;
-  u64 sums[7][kFinishWarps];
-  u64 peak[kFinishWarps];
-  u32 sides[4][kFinishWarps];
+  AddMemory add;
 };
-
-PATTERND_DEVICE void set_warp(MergeMemory& memory, const Addition& a) {
-  const int warp = thread_x() / kWarpSize;
-#pragma unroll
-  for (int i = 0; i < 7; ++i) memory.sums[i][warp] = a.sums[i];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) memory.sides[i][warp] = a.sides[i];
-  memory.peak[warp] = a.peak;
-}
-
-// What the warp has of the block's main component; most warps of a picture of many small ones have
-// nothing, or one.
-PATTERND_DEVICE void add_up_warp(MergeMemory& memory, const Addition& own, bool is_main) {
-  const int lanes = population(warp_ballot(is_main));
-  if (lanes == 0) {
-    if (thread_x() % kWarpSize == 0) set_warp(memory, Addition{});
-    return;
-  }
-  if (lanes == 1) {
-    if (is_main) set_warp(memory, own);
-    return;
-  }
-  Addition all;
-#pragma unroll
-  for (int i = 0; i < 7; ++i)
-    all.sums[i] = static_cast<u64>(warp_sum(static_cast<i64>(is_main ? own.sums[i] : 0)));
-#pragma unroll
-  for (int i = 0; i < 4; ++i) all.sides[i] = warp_maximum(is_main ? own.sides[i] : 0U);
-  all.peak = warp_maximum(is_main ? own.peak : 0ULL);
-  if (thread_x() % kWarpSize == 0) set_warp(memory, all);
-}
-
-// Twelve threads add what the warps came to, one for each sum, side and the peak.
-PATTERND_DEVICE void add_main(const MergeMemory& memory, DeviceComponent& to) {
-  const int thread = thread_x();
-  if (thread < 7) {
-    u64 sum = 0;
-    for (int w = 0; w < kFinishWarps; ++w) sum += memory.sums[thread][w];
-    atomic_sum(&to.area + thread, sum);
-  } else if (thread < 11) {
-    u32 side = 0;
-    for (int w = 0; w < kFinishWarps; ++w)
-      side = memory.sides[thread - 7][w] > side ? memory.sides[thread - 7][w] : side;
-    atomic_maximum(&to.left_from_end + (thread - 7), side);
-  } else if (thread == 11) {
-    u64 peak = 0;
-    for (int w = 0; w < kFinishWarps; ++w) peak = memory.peak[w] > peak ? memory.peak[w] : peak;
-    atomic_maximum(&to.peak, peak);
-  }
-}
 
 // Stores components of one tile, neighbouring lanes neighbouring pieces: a component's memory is
 // written at once.
@@ -317,26 +199,6 @@ PATTERND_DEVICE void store_whole(const ComponentsParameters& p, const MergeMemor
     const u32 label = memory.labels[i / kComponentPieces];
     if (label != 0)
       to[static_cast<i64>(label - 1) * kComponentPieces + i % kComponentPieces] = pieces[i];
-  }
-}
-
-// Adds what touches its tile's edge; `label` 0: nothing to add.
-PATTERND_DEVICE void add_block(const ComponentsParameters& p, MergeMemory& memory, u32 label,
-                               const Addition& own) {
-  DeviceComponent* const components = global<DeviceComponent>(p.components);
-  const u32 area = static_cast<u32>(own.sums[0]);
-  if (label != 0) atomic_maximum(&memory.largest_area, area);
-  block_barrier();
-  // Any of equals will do, but all threads must see the same one.
-  if (label != 0 && area == memory.largest_area) atomic_maximum(&memory.main_label, label);
-  block_barrier();
-  const u32 main_label = memory.main_label;
-  if (main_label != 0) {
-    const bool is_main = label == main_label;
-    add_up_warp(memory, own, is_main);
-    if (label != 0 && !is_main) add_to_component(components[label - 1], own);
-    block_barrier();
-    add_main(memory, components[main_label - 1]);
   }
 }
 
@@ -361,12 +223,12 @@ PATTERND_DEVICE void merge(const ComponentsParameters& p, MergeMemory& memory) {
       own = addition_of(p, c);
       whole = !touches_edge(c, row % kTileRows);
     }
-    if (thread == 0) memory.largest_area = memory.main_label = 0;
+    if (thread == 0) memory.add.largest_area = memory.add.main_label = 0;
     memory.labels[thread] = whole ? label : 0;
     if (whole) memory.whole[thread] = component_of(own);
     block_barrier();
     store_whole(p, memory);
-    add_block(p, memory, whole ? 0 : label, own);
+    add_block(p, memory.add, whole ? 0 : label, own);
     block_barrier();
   }
   // For the next picture.

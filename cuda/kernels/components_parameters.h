@@ -73,7 +73,8 @@ struct ComponentsParameters {
   Address range;       // int[2], low and high, where the device chose them; else 0
   Address bits;        // u32[height][words]: the foreground
   Address local;       // u16[height · words][kNodesPerWord]: the root of a run, as its tile's node
-  Address parent;      // u32[height · words · kNodesPerWord], of the tiles' roots
+  Address parent;      // u32[height · words · kNodesPerWord], of the tiles' roots; similarity: a
+                       // pixel's, u32[height · words · 32]
   Address roots;       // u32[height · words]: bit i: node i of the word is the root of a tile's
                        // component, bit 16 + i: which touches its tile's edge
   Address tiles;       // TileComponent[capacity]
@@ -88,14 +89,16 @@ struct ComponentsParameters {
   int height;
   int words;  // of a row
   int capacity;
-  int low;  // foreground is low <= value <= high
-  int high;
+  int low;           // foreground is low <= value <= high
+  int high;          // similarity: the largest difference
   int eight;         // connectivity 8, else 4
   int deep;          // 16 bit
   int bits_given;    // `bits` has the foreground already
   int merge_blocks;  // of the last kernel: the first ones, which merge
+  int colour;        // similarity: 8-bit red, green, blue
+  int unused;
 };
-static_assert(sizeof(ComponentsParameters) == 144);
+static_assert(sizeof(ComponentsParameters) == 152);
 
 // Foreground that takes more than a comparison: components_foreground.cu.
 inline constexpr int kForegroundThreads = 256;

@@ -60,25 +60,19 @@ PATTERND_DEVICE bool touches_edge(const TileComponent& c, u32 top) {
          c.bottom == kTileRows - 1;
 }
 
-// A forest: parent(node), set_parent(node, parent), lower_parent(node, parent), which returns what
-// was there.
-template <class Forest>
-PATTERND_DEVICE u32 find_root(const Forest& forest, u32 node) {
-  u32 up = forest.parent(node);
-  while (up != node) {
-    const u32 next = forest.parent(up);
-    if (next == up) return up;
-    forest.set_parent(node, next);
-    node = up;
-    up = next;
-  }
-  return node;
+// A node of the tile that has word (x, y), as a node of the picture.
+PATTERND_DEVICE u32 node_in_picture(const ComponentsParameters& p, int x, int y, u32 tile_node) {
+  const int word = static_cast<int>(tile_node / kTileNodeStride);
+  const int at = (y / kTileRows * kTileRows + word / kTileWords) * p.words +
+                 x / kTileWords * kTileWords + word % kTileWords;
+  return static_cast<u32>(at * kNodesPerWord) + tile_node % kTileNodeStride;
 }
 
-// Joins two components. Returns the root that ceased to be one, or kNoNode where both were of one
-// component. Climbs on the side whose parent is larger, as Rem's algorithm (Patwary, Blair and
-// Manne, SEA 2010) does, and so ends where the ways meet: most do below the root, which all threads
-// would have to ask for else.
+// Joins two components of a forest: parent(node), set_parent(node, parent), and lower_parent(node,
+// parent), which returns what was there. Returns the root that ceased to be one, or kNoNode where
+// both were of one component. Climbs on the side whose parent is larger, as Rem's algorithm
+// (Patwary, Blair and Manne, SEA 2010) does, and so ends where the ways meet: most do below the
+// root, which all threads would have to ask for else.
 constexpr u32 kNoNode = 0xFFFFFFFFU;
 template <class Forest>
 PATTERND_DEVICE u32 unite(const Forest& forest, u32 a, u32 b) {

@@ -309,27 +309,42 @@ PATTERND_DEVICE void unite_rest(const TileForest& forest, const Corner& c, Touch
   }
 }
 
-// Makes each run of the word point to its root, here and for the kernels behind; returns which are
-// roots.
+// The roots of a word's runs, for the kernels behind; what is no run's is of no meaning.
+PATTERND_DEVICE void store_roots(const ComponentsParameters& p, const TileForest& forest,
+                                 const TileWord& w) {
+  if (!w.inside) return;
+  u32 pairs[kNodesPerWord / 2];
+#pragma unroll
+  for (int i = 0; i < kNodesPerWord / 2; ++i) {
+    const u32 node = w.node + static_cast<u32>(2 * i);
+    pairs[i] = (forest.parent(node) & 0xFFFF) | forest.parent(node + 1) << 16;
+  }
+  Words4* const to = global<Words4>(p.local) + 2 * static_cast<i64>(w.at);
+  to[0] = {pairs[0], pairs[1], pairs[2], pairs[3]};
+  to[1] = {pairs[4], pairs[5], pairs[6], pairs[7]};
+}
+
+// Makes each run of the word point to its root; returns which are roots. Nobody else writes to a
+// run here, so that it stays so.
 PATTERND_DEVICE u32 flatten(const ComponentsParameters& p, TileMemory& tile,
                             const TileForest& forest, const TileWord& w, u32 word) {
   u32* const parent = global<u32>(p.parent);
-  u16* const local = global<u16>(p.local);
   u32 roots = 0;
   for (u32 starts = starts_of(word); starts != 0; starts &= starts - 1) {
     const u32 run = static_cast<u32>(lowest_bit(starts)) / 2;
-    const u32 root = find_root(forest, w.node + run);
-    const u32 everywhere = static_cast<u32>(w.at) * kNodesPerWord + run;
-    local[everywhere] = static_cast<u16>(root);
+    u32 root = forest.parent(w.node + run);
     if (root == w.node + run) {
+      const u32 everywhere = static_cast<u32>(w.at) * kNodesPerWord + run;
       roots |= 1U << run;
       parent[everywhere] = everywhere;
-    } else {
-      forest.set_parent(w.node + run, root);
-      if ((load_fresh(tile.joined + root / 32) >> root % 32 & 1) == 0)
-        set_bit_of_node(tile.joined, root);
+      continue;
     }
+    for (u32 next = forest.parent(root); next != root; next = forest.parent(root)) root = next;
+    forest.set_parent(w.node + run, root);
+    if ((load_fresh(tile.joined + root / 32) >> root % 32 & 1) == 0)
+      set_bit_of_node(tile.joined, root);
   }
+  store_roots(p, forest, w);
   return roots;
 }
 
@@ -360,13 +375,6 @@ PATTERND_DEVICE Roots number_roots(TileMemory& tile, const TileForest& forest, u
   for (u32 rest = r.joined; rest != 0; rest &= rest - 1, ++number)
     forest.set_parent(node + static_cast<u32>(lowest_bit(rest)), kNumbered | number);
   return r;
-}
-
-PATTERND_DEVICE u32 node_in_picture(const ComponentsParameters& p, u32 node) {
-  const int word = static_cast<int>(node / kTileNodeStride);
-  const int at = (block_y() * kTileRows + word / kTileWords) * p.words + block_x() * kTileWords +
-                 word % kTileWords;
-  return static_cast<u32>(at) * kNodesPerWord + node % kTileNodeStride;
 }
 
 PATTERND_DEVICE void list_component(const ComponentsParameters& p, u32 place,
@@ -465,8 +473,7 @@ PATTERND_DEVICE void add_warp_to_sums(TileSums& sums, u32 at, const RunSums& s, 
 // summed up now.
 PATTERND_DEVICE u32 number_of(const TileForest& forest, u32 node, u32 first) {
   u32 number = forest.parent(node);
-  // Another thread that shortened its way may have put back a parent that is no root.
-  while ((number & kNumbered) == 0) number = forest.parent(number);
+  if ((number & kNumbered) == 0) number = forest.parent(number);
   return (number & ~kNumbered) - first;
 }
 
@@ -521,7 +528,7 @@ PATTERND_DEVICE void list_sums(const ComponentsParameters& p, TileMemory& tile, 
   for (u32 i = static_cast<u32>(thread_x()); i < count; i += kTileThreads) {
     const u32 node = sums.node[i];
     TileComponent c;
-    c.node = node_in_picture(p, node);
+    c.node = node_in_picture(p, block_x() * kTileWords, block_y() * kTileRows, node);
     c.area = sums.area_sum_y[i] >> 18;
     c.sum_x = sums.sum_x[i];
     c.sum_y = sums.area_sum_y[i] & 0x3FFFF;

@@ -2,6 +2,7 @@
 #include "cuda/kernels/coarse_search.cu"
 #include "cuda/kernels/components.cu"
 #include "cuda/kernels/components_foreground.cu"
+#include "cuda/kernels/components_similar.cu"
 #include "cuda/kernels/components_tiles.cu"
 #include "cuda/kernels/convert.cu"
 #include "cuda/kernels/propagation.cu"

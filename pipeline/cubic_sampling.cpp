@@ -133,8 +133,11 @@ void clip(double start, double step, double low, double high, int& begin, int& e
   double from = (low - start) / step;
   double to = (high - start) / step;
   if (from > to) std::swap(from, to);
-  begin = std::max(begin, static_cast<int>(std::ceil(std::max(from, -1.0))));
-  end = std::max(begin, std::min(end, static_cast<int>(std::floor(std::min(to, end + 1.0))) + 1));
+  // Nearly level rows put these far away.
+  const double last = end + 1.0;
+  begin = std::max(begin, static_cast<int>(std::ceil(std::clamp(from, -1.0, last))));
+  end =
+      std::max(begin, std::min(end, static_cast<int>(std::floor(std::clamp(to, -1.0, last))) + 1));
 }
 
 // Samples [begin, end) of row j, whose pixels all exist.

@@ -9,6 +9,7 @@
 #include "cuda/gpu_matcher.h"
 #include "cuda/luma_stage.h"
 #include "pipeline/blob_stage.h"
+#include "pipeline/frame_checks.h"
 #include "pipeline/thread_pool.h"
 
 namespace patternd::cuda {
@@ -35,13 +36,11 @@ class CudaProcessor final : public FrameProcessor {
  private:
   [[nodiscard]] Result<void> allocate_matcher();
   [[nodiscard]] Result<void> allocate_blobs();
-  [[nodiscard]] Result<void> check(const RawImageView& frame) const;
   [[nodiscard]] Result<void> enqueue_stages();
   [[nodiscard]] Result<void> enqueue_search();
   [[nodiscard]] Result<void> run_on_device(const RawImageView& frame);
   [[nodiscard]] Result<void> read_times(StageTimes& times) const;
   [[nodiscard]] Result<void> label(FrameResult& result);
-  void add_millimetres(std::vector<Match>& matches) const;
 
   std::shared_ptr<const Device> device_;
   ProcessorConfig config_;
@@ -94,16 +93,14 @@ Result<void> CudaProcessor::allocate_matcher() {
 
 Result<void> CudaProcessor::allocate_blobs() {
   if (!config_.blobs) return {};
-  if (config_.blobs->reference == BlobParams::Reference::kDark) {
-    return fail(ErrorCode::kUnsupported,
-                "blobs.reference: dark is not available with compute.backend: cuda; set cpu");
-  }
   const DeviceView& view = luma_->picture();
   auto picture = Image::create(view.width, view.height, view.format);
   if (!picture) return tl::make_unexpected(picture.error());
   picture_ = std::move(*picture);
+  const auto dark = searched_dark_frame(config_, &pool_);
+  if (!dark) return tl::make_unexpected(dark.error());
   auto created =
-      BlobStage::create(view.width, view.height, view.format, *config_.blobs, {}, &pool_);
+      BlobStage::create(view.width, view.height, view.format, *config_.blobs, dark->view(), &pool_);
   if (!created) return tl::make_unexpected(created.error());
   blobs_ = std::move(*created);
   return {};
@@ -125,19 +122,6 @@ Result<void> CudaProcessor::enqueue_search() {
     if (auto ok = stream_->record(moments_[i + 2]); !ok) return ok;
   }
   return {};
-}
-
-Result<void> CudaProcessor::check(const RawImageView& frame) const {
-  if (frame.data != nullptr && frame.width == config_.width && frame.height == config_.height &&
-      frame.format == config_.format && frame.bayer == config_.bayer &&
-      frame.stride_bytes >= min_stride_bytes(config_.format, config_.width)) {
-    return {};
-  }
-  return fail(ErrorCode::kInvalidArgument,
-              "frame is " + std::to_string(frame.width) + "x" + std::to_string(frame.height) + " " +
-                  name_of(frame.format, frame.bayer) + "; configured is " +
-                  std::to_string(config_.width) + "x" + std::to_string(config_.height) + " " +
-                  name_of(config_.format, config_.bayer));
 }
 
 Result<void> CudaProcessor::run_on_device(const RawImageView& frame) {
@@ -166,29 +150,18 @@ Result<void> CudaProcessor::label(FrameResult& result) {
   return blobs_->process(std::as_const(picture_).view(), result.blobs, result.blobs_total);
 }
 
-void CudaProcessor::add_millimetres(std::vector<Match>& matches) const {
-  const auto& model = config_.calibration;
-  if (!model || !model->plane || model->plane->mm_per_px <= 0) return;
-  for (Match& match : matches) {
-    const Point2 mm = model->to_mm({match.x_px, match.y_px});
-    match.has_mm = true;
-    match.x_mm = mm.x;
-    match.y_mm = mm.y;
-  }
-}
-
 Result<void> CudaProcessor::process(const RawImageView& frame, FrameResult& result) {
   result.matches.clear();
   result.blobs.clear();
   result.blobs_total = 0;
   result.times = {};
-  if (auto ok = check(frame); !ok) return ok;
+  if (auto ok = check_frame(config_, frame); !ok) return ok;
   if (auto ok = run_on_device(frame); !ok) return ok;
   if (auto ok = read_times(result.times); !ok) return ok;
   if (matcher_) {
     const StageTimer timer(result.times, Stage::kRefine);
     if (auto ok = matcher_->collect(result.matches); !ok) return ok;
-    add_millimetres(result.matches);
+    add_millimetres(config_, result.matches);
   }
   return blobs_ ? label(result) : Result<void>();
 }

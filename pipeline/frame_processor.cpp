@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "pipeline/blob_stage.h"
+#include "pipeline/frame_checks.h"
 #include "pipeline/rectify.h"
 #include "pipeline/thread_pool.h"
 
@@ -26,10 +27,6 @@ class CpuProcessor final : public FrameProcessor {
   }
 
  private:
-  [[nodiscard]] Result<void> check(const RawImageView& frame) const;
-  [[nodiscard]] Result<Image> dark_frame(int width, int height, PixelFormat format) const;
-  void add_millimetres(std::vector<Match>& matches) const;
-
   ProcessorConfig config_;
   std::unique_ptr<ThreadPool> pool_;
   Image luma_;       // only where the camera's format has no luma plane
@@ -66,7 +63,7 @@ Result<void> CpuProcessor::allocate() {
     matcher_ = std::move(*created);
   }
   if (config_.blobs) {
-    auto dark = dark_frame(width, height, format);
+    auto dark = searched_dark_frame(config_, pool_.get());
     if (!dark) return tl::make_unexpected(dark.error());
     auto created = BlobStage::create(width, height, format, *config_.blobs,
                                      std::as_const(*dark).view(), pool_.get());
@@ -76,56 +73,12 @@ Result<void> CpuProcessor::allocate() {
   return {};
 }
 
-// The configured dark frame as the searched picture shows it: rectified like the frames. Empty
-// without one.
-Result<Image> CpuProcessor::dark_frame(int width, int height, PixelFormat format) const {
-  const auto& dark = config_.dark_frame;
-  if (dark == nullptr || config_.blobs->reference != BlobParams::Reference::kDark) return Image();
-  const ImageView view = dark->view();
-  if (view.width != config_.width || view.height != config_.height || view.format != format) {
-    return fail(ErrorCode::kInvalidArgument,
-                "the dark frame is " + std::to_string(view.width) + "x" +
-                    std::to_string(view.height) + " " + name_of(view.format) +
-                    "; the camera gives " + std::to_string(config_.width) + "x" +
-                    std::to_string(config_.height) + " " + name_of(format));
-  }
-  if (!rectifier_) return Image::copy_of(view);
-  auto rectified = Image::create(width, height, format);
-  if (rectified) rectifier_->process(view, rectified->view(), pool_.get());
-  return rectified;
-}
-
-Result<void> CpuProcessor::check(const RawImageView& frame) const {
-  if (frame.data != nullptr && frame.width == config_.width && frame.height == config_.height &&
-      frame.format == config_.format && frame.bayer == config_.bayer) {
-    return {};
-  }
-  return fail(ErrorCode::kInvalidArgument,
-              "frame is " + std::to_string(frame.width) + "x" + std::to_string(frame.height) + " " +
-                  name_of(frame.format, frame.bayer) + "; configured is " +
-                  std::to_string(config_.width) + "x" + std::to_string(config_.height) + " " +
-                  name_of(config_.format, config_.bayer));
-}
-
-void CpuProcessor::add_millimetres(std::vector<Match>& matches) const {
-  if (!config_.calibration || !config_.calibration->plane ||
-      config_.calibration->plane->mm_per_px <= 0) {
-    return;
-  }
-  for (Match& match : matches) {
-    const Point2 mm = config_.calibration->to_mm({match.x_px, match.y_px});
-    match.has_mm = true;
-    match.x_mm = mm.x;
-    match.y_mm = mm.y;
-  }
-}
-
 Result<void> CpuProcessor::process(const RawImageView& frame, FrameResult& result) {
   result.matches.clear();
   result.blobs.clear();
   result.blobs_total = 0;
   result.times = {};
-  if (auto ok = check(frame); !ok) return ok;
+  if (auto ok = check_frame(config_, frame); !ok) return ok;
 
   ImageView picture;
   {
@@ -138,7 +91,7 @@ Result<void> CpuProcessor::process(const RawImageView& frame, FrameResult& resul
   }
   if (matcher_) {
     matcher_->match(picture, result.matches, result.times);
-    add_millimetres(result.matches);
+    add_millimetres(config_, result.matches);
   }
   if (blobs_) {
     const StageTimer timer(result.times, Stage::kBlobs);

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <memory>
+#include <thread>
 #include <vector>
 
 #include "calibration/matrix3.h"
@@ -170,14 +172,39 @@ void rectification(const StudyImage& study, PixelFormat format) {
   }
 }
 
-void whole_frame(int patterns) {
+// Frames a second of `streams` processors, each with its own stream and buffers, each fed by its
+// own thread.
+double frames_per_second(const ProcessorConfig& config, const RawImageView& raw, int streams) {
+  constexpr int kFrames = 300;
+  std::vector<std::unique_ptr<FrameProcessor>> processors;
+  for (int i = 0; i < streams; ++i)
+    processors.push_back(value_of(make_cuda_processor(device(), "auto", config)));
+  const auto feed = [&](FrameProcessor& processor, int frames) {
+    FrameResult result;
+    result.matches.reserve(1000);
+    for (int i = 0; i < frames; ++i) require(processor.process(raw, result));
+  };
+  for (auto& processor : processors) feed(*processor, 5);
+  const std::int64_t start_ns = monotonic_ns();
+  std::vector<std::thread> threads;
+  for (auto& processor : processors)
+    threads.emplace_back([&feed, &processor] { feed(*processor, kFrames); });
+  for (std::thread& thread : threads) thread.join();
+  return 1e9 * kFrames * streams / static_cast<double>(monotonic_ns() - start_ns);
+}
+
+Scene frame_scene() {
   std::mt19937 random(7);
   SceneOptions options;
   options.width = options.height = 1024;
   options.pattern_width = options.pattern_height = 128;
   options.instances = 5;
   options.noise = 5;
-  const Scene scene = make_scene(options, random);
+  return make_scene(options, random);
+}
+
+void whole_frame(int patterns) {
+  const Scene scene = frame_scene();
   const ImageView view = scene.picture.view();
   PageLockedFrameAllocator memory(device());
   const std::size_t bytes = view.stride_bytes * 1024;
@@ -208,6 +235,9 @@ void whole_frame(int patterns) {
   for (std::size_t s = 0; s < kStageCount; ++s)
     std::printf(" %s %.1f", kStageNames[s], static_cast<double>(stages.ns[s]) / 1000);
   std::printf("\n  %s\n", processor->description().c_str());
+  if (patterns > 1) return;
+  for (const int streams : {1, 2, 4, 8})
+    std::printf("  %d streams: %.0f frames/s\n", streams, frames_per_second(config, raw, streams));
 }
 
 }  // namespace

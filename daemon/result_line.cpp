@@ -169,6 +169,8 @@ void write_match(LineWriter& line, const ResultFormat& format, const Match& matc
   if (match.has_mm) {
     key_real(line, ",\"x_mm\":", match.x_mm, kMillimetreDecimals);
     key_real(line, ",\"y_mm\":", match.y_mm, kMillimetreDecimals);
+    key_real(line, ",\"x_std_mm\":", match.x_std_mm, kDeviationDecimals);
+    key_real(line, ",\"y_std_mm\":", match.y_std_mm, kDeviationDecimals);
   }
   line.raw("}");
 }

@@ -1,7 +1,9 @@
 #include "pipeline/frame_checks.h"
 
+#include <cmath>
 #include <string>
 
+#include "calibration/plane_point.h"
 #include "pipeline/rectify.h"
 
 namespace patternd {
@@ -23,10 +25,14 @@ void add_millimetres(const ProcessorConfig& config, std::vector<Match>& matches)
   const auto& model = config.calibration;
   if (!model || !model->plane || model->plane->mm_per_px <= 0) return;
   for (Match& match : matches) {
-    const Point2 mm = model->to_mm({match.x_px, match.y_px});
+    const Covariance2 covariance{match.x_std_px * match.x_std_px, 0, 0,
+                                 match.y_std_px * match.y_std_px};
+    const UncertainPoint mm = output_to_mm(*model, {{match.x_px, match.y_px}, covariance});
     match.has_mm = true;
-    match.x_mm = mm.x;
-    match.y_mm = mm.y;
+    match.x_mm = mm.point.x;
+    match.y_mm = mm.point.y;
+    match.x_std_mm = std::sqrt(mm.covariance[0]);
+    match.y_std_mm = std::sqrt(mm.covariance[3]);
   }
 }
 

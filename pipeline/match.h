@@ -66,6 +66,8 @@ struct Match {
   bool has_mm = false;
   double x_mm = 0;
   double y_mm = 0;
+  double x_std_mm = 0;
+  double y_std_mm = 0;
 };
 
 // A connected component. Coordinates as for matches; `id` counts from 1 in the order sent.

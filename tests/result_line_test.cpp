@@ -35,6 +35,7 @@ Match bolt() {
   match.has_mm = true;
   match.x_mm = 102.46;
   match.y_mm = 57.61;
+  match.x_std_mm = match.y_std_mm = 0.002;
   return match;
 }
 
@@ -134,7 +135,8 @@ TEST(ResultLine, HasTheKeysOfTheContractInItsOrder) {
       "\"captured_mono_ns\":1234567890,\"dropped\":0,\"matches\":[{\"pattern\":\"bolt\","
       "\"x_px\":512.31,\"y_px\":288.04,\"angle_deg\":-12.74,\"scale\":1.0,\"score\":0.973,"
       "\"runner_up\":0.41,\"visible\":1.0,\"x_std_px\":0.01,\"y_std_px\":0.01,"
-      "\"angle_std_deg\":0.01,\"x_mm\":102.46,\"y_mm\":57.61}],\"blobs\":[{\"id\":1,"
+      "\"angle_std_deg\":0.01,\"x_mm\":102.46,\"y_mm\":57.61,\"x_std_mm\":0.002,"
+      "\"y_std_mm\":0.002}],\"blobs\":[{\"id\":1,"
       "\"area_px\":37,\"x_px\":10.2,\"y_px\":20.7,\"left\":8,\"top\":18,\"width\":5,\"height\":6,"
       "\"mean\":190.5,\"peak\":255}],\"latency_us\":{\"capture\":310,\"rectify\":95,"
       "\"pyramid\":40,\"search\":410,\"nms\":12,\"trace\":160,\"refine\":35,\"blobs\":0,"
@@ -214,6 +216,7 @@ TEST(ResultLine, FitsItsBoundWithTheWidestNumbers) {
   Match match;
   match.x_px = match.y_px = match.scale = match.score = match.runner_up = match.visible = wide;
   match.x_std_px = match.y_std_px = match.angle_std_deg = match.x_mm = match.y_mm = wide;
+  match.x_std_mm = match.y_std_mm = wide;
   match.angle_deg = wide;
   match.has_mm = match.inverted = true;
   Blob blob;

@@ -87,6 +87,7 @@ void Compute::compute(CapturedFrame& frame) {
   }
   ++computed_;
   publisher_.submit(slot);
+  tell_drift();
 }
 
 Result<void> Compute::process(const CapturedFrame& frame, ResultSlot& slot) {
@@ -110,10 +111,14 @@ void Compute::watch_drift(const std::vector<Match>& matches) {
   if (!current_->drift_watch) return;
   DriftWatch& watch = *current_->drift_watch;
   const std::uint64_t compared = watch.drift().compared;
-  const bool changed = watch.feed(matches);
-  const Drift& drift = watch.drift();
-  if (drift.compared != compared) current_->set_drift(drift);
-  if (!changed) return;
+  drift_changed_ = watch.feed(matches);
+  if (watch.drift().compared != compared) current_->set_drift(watch.drift());
+}
+
+// After the result that tells it.
+void Compute::tell_drift() {
+  if (!std::exchange(drift_changed_, false)) return;
+  const Drift& drift = current_->drift_watch->drift();
   publisher_.tell_drift(drift);
   if (drift.moved) {
     spdlog::warn("camera=moved worst_mm={:.3f} consequence=\"places in millimetres are off\"",

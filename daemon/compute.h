@@ -45,6 +45,7 @@ class Compute {
   [[nodiscard]] bool adopt(const RawImageView& image, std::uint64_t seq);
   [[nodiscard]] Result<void> process(const CapturedFrame& frame, ResultSlot& slot);
   void watch_drift(const std::vector<Match>& matches);
+  void tell_drift();
   void count_failure(const CapturedFrame& frame, const std::string& reason);
 
   FrameQueue& queue_;
@@ -52,6 +53,7 @@ class Compute {
   const std::function<void()> generation_started_;
   std::shared_ptr<Generation> current_;  // the compute thread's
   std::uint64_t lost_before_ = 0;        // frames without a result since the last one
+  bool drift_changed_ = false;           // not yet told
   RateLimit failure_limit_;
 
   std::mutex mutex_;  // guards next_ and retired_

@@ -13,6 +13,7 @@
 #include "calibration/camera_model.h"
 #include "pipeline/thread_pool.h"
 #include "tools/patternctl/command_synth_board.h"
+#include "tools/patternctl/number_list.h"
 #include "tools/synth/plane_camera.h"
 #include "tools/synth/random_scene.h"
 #include "tools/synth/sample_photos.h"
@@ -23,6 +24,7 @@ namespace {
 
 using synth::Photo;
 using synth::RandomSceneOptions;
+using synth::SceneRenderer;
 
 // What both commands ask for.
 struct SynthArguments {
@@ -42,6 +44,7 @@ struct SynthArguments {
   std::uint64_t seed = 1;
   bool bound = false;
   int frames = 1;
+  std::vector<double> knock;  // frame, shift in plane pixels
   double fps = 25;
   std::string output;
 };
@@ -122,6 +125,23 @@ void print_made(const SynthArguments& a, const synth::Scene& scene, bool json) {
   }
 }
 
+// What --knock asks for: the scene through the camera as it stands afterwards; else nothing.
+Result<std::optional<SceneRenderer>> make_moved(const SynthArguments& a, const synth::Scene& scene,
+                                                ThreadPool* pool) {
+  if (a.knock.empty()) return std::optional<SceneRenderer>();
+  if (!scene.camera) {
+    return fail(ErrorCode::kInvalidArgument,
+                "--knock: needs a camera; give --calibration or --corners");
+  }
+  auto camera = synth::moved_camera(*scene.camera, {a.knock[1], a.knock[2]});
+  if (!camera) return tl::make_unexpected(camera.error());
+  synth::Scene moved = scene;
+  moved.camera = std::move(*camera);
+  auto renderer = SceneRenderer::create(moved, pool);
+  if (!renderer) return tl::make_unexpected(renderer.error());
+  return std::optional<SceneRenderer>(std::move(*renderer));
+}
+
 Result<void> make(const SynthArguments& a, bool recording, bool json) {
   const auto scene = make_scene(a);
   if (!scene) return tl::make_unexpected(scene.error());
@@ -133,6 +153,10 @@ Result<void> make(const SynthArguments& a, bool recording, bool json) {
     options.frame_count = a.frames;
     options.fps = a.fps;
     options.with_bound = a.bound;
+    const auto moved = make_moved(a, *scene, &pool);
+    if (!moved) return tl::make_unexpected(moved.error());
+    if (*moved) options.moved = &**moved;
+    if (*moved) options.moved_from = static_cast<int>(a.knock[0]);
     if (isatty(STDERR_FILENO) != 0) {
       options.progress = [&a](int frame) {
         std::fprintf(stderr, "\rframe %d of %d%s", frame + 1, a.frames,
@@ -230,6 +254,9 @@ void add_synth_recording(CLI::App& synth, Context& context) {
       "Patterns that move, as a recording with its configuration and its truth", true, arguments);
   command->add_option("--frames", arguments->frames, "Number of frames")->capture_default_str();
   command->add_option("--fps", arguments->fps, "Frames a second")->capture_default_str();
+  add_number_list(command, "--knock", arguments->knock, 3, "FRAME,DX,DY",
+                  "From this frame on the camera is knocked out of place: everything seems DX,DY "
+                  "plane pixels elsewhere");
   add_list(command, "--speed", arguments->speed, 2, "Largest speeds: pixels and degrees a frame");
 }
 

@@ -94,4 +94,18 @@ CameraModel tilted_plane(int size, bool turned) {
   return model;
 }
 
+Result<CameraModel> moved_camera(const CameraModel& camera, Point2 shift_px) {
+  if (!camera.plane) {
+    return fail(ErrorCode::kInvalidArgument,
+                "a camera that looks at no plane cannot be moved; give one with a plane");
+  }
+  CameraModel moved = camera;
+  Matrix3& h = moved.plane->homography;
+  for (std::size_t row = 0; row < 3; ++row)
+    h[3 * row + 2] += h[3 * row] * shift_px.x + h[3 * row + 1] * shift_px.y;
+  if (auto ok = check_camera_model(moved, "the moved camera"); !ok)
+    return tl::make_unexpected(ok.error());
+  return moved;
+}
+
 }  // namespace patternd::synth

@@ -31,4 +31,9 @@ using Corners = std::array<Point2, 4>;
 // degrees, so that neighbouring output pixels read different input rows (T7).
 [[nodiscard]] CameraModel tilted_plane(int size, bool turned);
 
+// The same camera after a knock that lets everything on the plane seem `shift_px` plane pixels
+// farther right and down in the picture rectified by the old calibration. kInvalidArgument where
+// `camera` has no plane.
+[[nodiscard]] Result<CameraModel> moved_camera(const CameraModel& camera, Point2 shift_px);
+
 }  // namespace patternd::synth

@@ -69,7 +69,7 @@ Result<void> write_frames(const SceneRenderer& renderer, const std::string& fold
   if (!recording) return tl::make_unexpected(recording.error());
   for (int frame = 0; frame < options.frame_count; ++frame) {
     if (options.progress) options.progress(frame);
-    const auto picture = renderer.render(frame);
+    const auto picture = options.in_frame(renderer, frame).render(frame);
     if (!picture) return tl::make_unexpected(picture.error());
     const auto since_start = static_cast<std::int64_t>(std::floor(frame * 1e9 / options.fps + 0.5));
     const FrameStamp stamp{static_cast<std::uint64_t>(frame) + 1, 1'000'000'000 + since_start,
@@ -105,7 +105,7 @@ Result<void> write_recording(const SceneRenderer& renderer, const std::string& f
     return ok;
   std::string truths;
   for (int frame = 0; frame < options.frame_count; ++frame) {
-    const auto truth = truth_text(renderer, frame, options.with_bound);
+    const auto truth = truth_text(options.in_frame(renderer, frame), frame, options.with_bound);
     if (!truth) return tl::make_unexpected(truth.error());
     truths += *truth;
   }

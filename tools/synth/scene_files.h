@@ -23,7 +23,15 @@ struct RecordingOptions {
   int frame_count = 100;
   double fps = 25;
   bool with_bound = false;
+  // A camera that is knocked: from frame `moved_from` on frames are those of this renderer, which
+  // has the same scene and another camera. Null: it stays where it is.
+  const SceneRenderer* moved = nullptr;
+  int moved_from = 0;
   std::function<void(int frame)> progress;  // called before each frame; may be empty
+
+  [[nodiscard]] const SceneRenderer& in_frame(const SceneRenderer& at_first, int frame) const {
+    return moved != nullptr && frame >= moved_from ? *moved : at_first;
+  }
 };
 
 // The same with many frames in place of picture.png:

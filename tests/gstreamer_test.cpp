@@ -72,6 +72,33 @@ TEST(Gstreamer, GivesTheFramesOfALivePipelineWithMonotonicStamps) {
   EXPECT_EQ(rig.source.counters().restamped, 0U);
 }
 
+TEST(Gstreamer, TakesLumaWhereItIsOffered) {
+  const struct {
+    const char* description;
+    const char* given;  // what the description says behind the size
+  } kCases[] = {
+      {"videotestsrc ! video/x-raw,width=160,height=120", "160x120 GRAY8"},
+      {"videotestsrc ! video/x-raw,width=160,height=120,format=(string){BGR,I420,YUY2}",
+       "160x120 I420"},
+      {"videotestsrc ! video/x-raw,width=160,height=120,format=GRAY16_LE ! videoconvert",
+       "160x120 GRAY16_LE"},
+      {"videotestsrc ! video/x-raw,width=160,height=120,format=NV12 ! videoconvert",
+       "160x120 NV12"},
+      {"videotestsrc ! video/x-raw,width=160,height=120,format=BGR", "160x120 BGR"},
+  };
+  for (const auto& each : kCases) {
+    Rig rig(pipeline(each.description));
+    ASSERT_TRUE(rig.format) << each.description << ": " << rig.error();
+    EXPECT_THAT(rig.source.description(), HasSubstr(each.given)) << each.description;
+  }
+  for (const char* end : {"videoconvert", "videoconvert ! queue ! identity"}) {
+    Rig rig(pipeline("videotestsrc ! video/x-raw,width=160,height=120,format=BGR ! " +
+                     std::string(end)));
+    ASSERT_TRUE(rig.format) << rig.error();
+    EXPECT_EQ(rig.format->format, RawFormat::kGrey) << end;
+  }
+}
+
 TEST(Gstreamer, TakesEachOfItsFormats) {
   const struct {
     const char* theirs;

@@ -21,15 +21,16 @@ constexpr std::size_t kQueueLength = 2;
 struct Taken {
   GstVideoFormat theirs;
   RawFormat ours;
+  bool has_luma_plane;
 };
-constexpr std::array<Taken, 8> kTaken = {{{GST_VIDEO_FORMAT_GRAY8, RawFormat::kGrey},
-                                          {GST_VIDEO_FORMAT_GRAY16_LE, RawFormat::kY16},
-                                          {GST_VIDEO_FORMAT_NV12, RawFormat::kGrey},
-                                          {GST_VIDEO_FORMAT_I420, RawFormat::kGrey},
-                                          {GST_VIDEO_FORMAT_YUY2, RawFormat::kYuyv},
-                                          {GST_VIDEO_FORMAT_UYVY, RawFormat::kUyvy},
-                                          {GST_VIDEO_FORMAT_RGB, RawFormat::kRgb3},
-                                          {GST_VIDEO_FORMAT_BGR, RawFormat::kBgr3}}};
+constexpr std::array<Taken, 8> kTaken = {{{GST_VIDEO_FORMAT_GRAY8, RawFormat::kGrey, true},
+                                          {GST_VIDEO_FORMAT_GRAY16_LE, RawFormat::kY16, true},
+                                          {GST_VIDEO_FORMAT_NV12, RawFormat::kGrey, true},
+                                          {GST_VIDEO_FORMAT_I420, RawFormat::kGrey, true},
+                                          {GST_VIDEO_FORMAT_YUY2, RawFormat::kYuyv, false},
+                                          {GST_VIDEO_FORMAT_UYVY, RawFormat::kUyvy, false},
+                                          {GST_VIDEO_FORMAT_RGB, RawFormat::kRgb3, false},
+                                          {GST_VIDEO_FORMAT_BGR, RawFormat::kBgr3, false}}};
 
 const Taken* find_taken(GstVideoFormat format) {
   for (const Taken& taken : kTaken)
@@ -37,17 +38,51 @@ const Taken* find_taken(GstVideoFormat format) {
   return nullptr;
 }
 
-// What the appsink takes, as caps.
-std::string caps_text(const GstreamerOptions& options) {
-  std::string names = options.format;
-  if (names.empty()) {
-    for (const Taken& taken : kTaken)
-      names += std::string(names.empty() ? "" : ", ") + gst_video_format_to_string(taken.theirs);
+// What the appsink takes, as caps: a structure for each format, ours to prefer first. (Of a list
+// within one structure the source would choose by its own order.)
+std::string caps_text(const GstreamerOptions& options, bool only_luma) {
+  std::string size;
+  if (options.width > 0) size += ", width=(int)" + std::to_string(options.width);
+  if (options.height > 0) size += ", height=(int)" + std::to_string(options.height);
+  std::string text;
+  for (const Taken& taken : kTaken) {
+    const std::string name = gst_video_format_to_string(taken.theirs);
+    if (options.format.empty() ? only_luma && !taken.has_luma_plane : options.format != name)
+      continue;
+    text += (text.empty() ? "" : "; ") + ("video/x-raw, format=(string)" + name) + size;
   }
-  std::string text = "video/x-raw, format=(string){ " + names + " }";
-  if (options.width > 0) text += ", width=(int)" + std::to_string(options.width);
-  if (options.height > 0) text += ", height=(int)" + std::to_string(options.height);
   return text;
+}
+
+bool has_klass(GstElement* element, const char* word) {
+  const char* klass = gst_element_get_metadata(element, GST_ELEMENT_METADATA_KLASS);
+  return klass != nullptr && std::strstr(klass, word) != nullptr;
+}
+
+// Where the pads of an element lead, one step against the stream; null where nothing is linked yet.
+GstElementPtr element_before(GstElement* element) {
+  GstPad* pad = gst_element_get_static_pad(element, "sink");
+  GstPad* peer = pad != nullptr ? gst_pad_get_peer(pad) : nullptr;
+  GstElementPtr before(peer != nullptr ? gst_pad_get_parent_element(peer) : nullptr);
+  if (peer != nullptr) gst_object_unref(peer);
+  if (pad != nullptr) gst_object_unref(pad);
+  return before;
+}
+
+// True where what feeds the sink can convert to luma. A converter left to itself hands colours on
+// as it was given them, and we would have to make luma of all of it.
+bool converts_to_luma(GstElement* sink) {
+  GstElementPtr feeding = element_before(sink);
+  while (feeding && has_klass(feeding.get(), "Generic")) feeding = element_before(feeding.get());
+  if (!feeding || !has_klass(feeding.get(), "Converter")) return false;
+  GstPad* pad = gst_element_get_static_pad(sink, "sink");
+  GstCaps* luma = gst_caps_from_string("video/x-raw, format=(string)GRAY8");
+  GstCaps* offered = gst_pad_peer_query_caps(pad, luma);
+  const bool converts = !gst_caps_is_empty(offered);
+  gst_caps_unref(offered);
+  gst_caps_unref(luma);
+  gst_object_unref(pad);
+  return converts;
 }
 
 }  // namespace
@@ -141,7 +176,8 @@ Result<void> GstreamerFrames::wire() {
   GstElementPtr sink(gst_bin_get_by_name(GST_BIN(pipeline_.get()), kSinkName));
   if (!sink) return fail(ErrorCode::kInternal, options_.name + ": the appsink is gone");
   auto* appsink = GST_APP_SINK(sink.get());
-  GstCaps* caps = gst_caps_from_string(caps_text(options_).c_str());
+  const std::string caps_wanted = caps_text(options_, converts_to_luma(sink.get()));
+  GstCaps* caps = gst_caps_from_string(caps_wanted.c_str());
   gst_app_sink_set_caps(appsink, caps);
   gst_caps_unref(caps);
   gst_app_sink_set_max_buffers(appsink, kQueueLength);

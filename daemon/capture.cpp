@@ -1,7 +1,8 @@
 #include "daemon/capture.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <array>
+#include <cstdio>
 #include <utility>
 
 #include "pipeline/stage.h"
@@ -13,25 +14,9 @@ constexpr int kBufferCount = 4;  // one captured, one waiting, one computed, one
 constexpr int kWaitMs = 100;
 constexpr int kShortestBackoffMs = 100;
 constexpr int kLongestBackoffMs = 5000;
-constexpr std::size_t kPageBytes = 4096;
-// A live camera that is silent for longer than this, or for ten of its frames, has stalled.
-constexpr std::int64_t kStallNs = 2'000'000'000;
+constexpr double kStallFrames = 10;
 
 }  // namespace
-
-void AlignedFrameAllocator::Free::operator()(std::uint8_t* memory) const { std::free(memory); }
-
-Result<std::uint8_t*> AlignedFrameAllocator::allocate(std::size_t size_bytes) {
-  const std::size_t rounded = (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-  auto* memory = static_cast<std::uint8_t*>(std::aligned_alloc(kPageBytes, rounded));
-  if (memory == nullptr || rounded < size_bytes) {
-    std::free(memory);
-    return fail(ErrorCode::kExhausted, "no memory for a frame of " + std::to_string(size_bytes) +
-                                           " bytes; choose a smaller width and height");
-  }
-  blocks_.emplace_back(memory);
-  return memory;
-}
 
 void release_frame(CapturedFrame& frame) {
   if (frame.buffer != nullptr) frame.from->source->release(frame.buffer);
@@ -51,12 +36,13 @@ std::uint64_t SequenceCounter::number(std::uint64_t source_seq) {
 }
 
 Capture::Capture(std::unique_ptr<Source> source, FrameQueue& queue, SequenceCounter& sequence,
-                 CaptureCallbacks callbacks)
+                 CaptureCallbacks callbacks, double max_silence_s)
     : open_source_(std::make_shared<OpenSource>()),
       queue_(queue),
       sequence_(sequence),
       callbacks_(std::move(callbacks)),
-      live_(source->is_live()) {
+      live_(source->is_live()),
+      max_silence_s_(max_silence_s) {
   open_source_->source = std::move(source);
   last_round_ns_ = monotonic_ns();
 }
@@ -133,8 +119,13 @@ void Capture::capture_frames() {
     if (buffer) {
       deliver(**buffer);
     } else if (buffer.error().code == ErrorCode::kTimeout) {
-      if (live_ && has_stalled())
-        lose("no frame for more than 2 s; check cable, power and trigger");
+      if (live_ && has_stalled()) {
+        std::array<char, 120> text{};
+        std::snprintf(text.data(), text.size(),
+                      "no frame for more than %g s; check cable, power and trigger",
+                      max_silence_s_);
+        lose(text.data());
+      }
     } else if (!handle_failure(buffer.error())) {
       return;
     }
@@ -153,11 +144,11 @@ bool Capture::handle_failure(const Error& error) {
 }
 
 bool Capture::has_stalled() const {
-  const std::int64_t ten_frames =
-      format_.fps > 0 ? static_cast<std::int64_t>(10e9 / format_.fps) : 0;
+  if (max_silence_s_ <= 0) return false;
+  const double frames_s = format_.fps > 0 ? kStallFrames / format_.fps : 0;
   const std::lock_guard<std::mutex> lock(mutex_);
-  return monotonic_ns() - std::max(state_.last_frame_ns, opened_ns_) >
-         std::max(kStallNs, ten_frames);
+  const std::int64_t silence_ns = monotonic_ns() - std::max(state_.last_frame_ns, opened_ns_);
+  return static_cast<double>(silence_ns) / 1e9 > std::max(max_silence_s_, frames_s);
 }
 
 bool Capture::reopen() {
@@ -216,6 +207,7 @@ void Capture::deliver(FrameBuffer& buffer) {
     backoff_ms_ = 0;
     callbacks_.camera(false, open_source_->source->description());
   }
+  if (callbacks_.frame) callbacks_.frame(frame.image, frame.info);
   live_ ? deliver_newest(std::move(frame)) : deliver_in_turn(std::move(frame));
 }
 

@@ -15,20 +15,9 @@
 
 #include "daemon/bounded_queue.h"
 #include "pipeline/source.h"
+#include "pipeline/sources/aligned_frames.h"
 
 namespace patternd {
-
-// Page-aligned memory that lasts as long as this object.
-class AlignedFrameAllocator : public FrameAllocator {
- public:
-  [[nodiscard]] Result<std::uint8_t*> allocate(std::size_t size_bytes) override;
-
- private:
-  struct Free {
-    void operator()(std::uint8_t* memory) const;
-  };
-  std::vector<std::unique_ptr<std::uint8_t[], Free>> blocks_;
-};
 
 // A source with the memory of its frames; the source goes first.
 struct OpenSource {
@@ -71,6 +60,8 @@ struct CaptureCallbacks {
   // The source has been opened and gives this; an error closes it again (and it is tried later).
   std::function<Result<void>(const SourceFormat&)> opened;
   std::function<void(bool lost, const std::string& reason)> camera;
+  // Each frame, in order, before it is queued; may be empty. It must return at once.
+  std::function<void(const RawImageView&, const FrameInfo&)> frame;
   // No frame will come any more: a recording ended (no error) or cannot be read.
   std::function<void(const std::optional<Error>&)> ended;
 };
@@ -90,8 +81,10 @@ class Capture {
  public:
   // `queue` takes one frame at a time from a live source (the newest replaces the one that waits),
   // and as many as it holds, with back pressure, from a recording.
+  // A live source that is silent for longer than `max_silence_s`, and than ten of its frames, is
+  // lost; 0: it may be silent for ever.
   Capture(std::unique_ptr<Source> source, FrameQueue& queue, SequenceCounter& sequence,
-          CaptureCallbacks callbacks);
+          CaptureCallbacks callbacks, double max_silence_s = CameraConfig().max_silence_s);
   ~Capture();
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
@@ -131,6 +124,7 @@ class Capture {
   SequenceCounter& sequence_;
   const CaptureCallbacks callbacks_;
   const bool live_;
+  const double max_silence_s_;
 
   bool is_open_ = false;
   SourceFormat format_;

@@ -26,6 +26,10 @@ Client::Client(std::uint64_t id, Connection connection, std::optional<IpAddress>
                std::uint64_t next_result)
     : id_(id), connection_(std::move(connection)), peer_(peer), next_(next_result) {}
 
+void Client::send_bulk(std::string text, std::shared_ptr<std::atomic<bool>> busy) {
+  bulk_.push_back({std::move(text), std::move(busy)});
+}
+
 void Client::subscribe(const Subscription& subscription) {
   subscription_ = subscription;
   considered_ = 0;
@@ -92,12 +96,19 @@ bool Client::prepare(const ResultRing& ring) {
   if (held_sent_ < held_.size() || offset_ > 0) return true;
   held_sent_ = 0;
   held_.clear();
+  if (bulk_sent_ != nullptr) *std::exchange(bulk_sent_, nullptr) = false;
   if (dropped_ > 0) {
     held_ = dropped_line(std::exchange(dropped_, 0));
     return true;
   }
   if (!own_.empty()) {
     held_.swap(own_);
+    return true;
+  }
+  if (!bulk_.empty()) {
+    held_ = std::move(bulk_.front().text);
+    bulk_sent_ = std::move(bulk_.front().busy);
+    bulk_.pop_front();
     return true;
   }
   for (; next_ < ring.next(); ++next_) {

@@ -1,7 +1,10 @@
 // One connected client of the publisher: what it sent, what it still gets.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +35,9 @@ class Client {
   // until some have gone. Nor is one whose lines have not all been answered.
   static constexpr std::size_t kMaxOwnBytes = std::size_t{256} << 10;
   void send_own(std::string_view line) { own_.append(line); }
+  // Text that may be long, sent in order between other lines; `busy` (may be null) becomes false
+  // once the socket has taken all of it. Who sends these bounds how many wait.
+  void send_bulk(std::string text, std::shared_ptr<std::atomic<bool>> busy);
   void subscribe(const Subscription& subscription);
   [[nodiscard]] const Subscription& subscription() const { return subscription_; }
 
@@ -105,8 +111,15 @@ class Client {
   bool output_finished_ = false;
   std::int64_t close_deadline_ns_ = 0;
 
+  struct Bulk {
+    std::string text;
+    std::shared_ptr<std::atomic<bool>> busy;
+  };
+
   std::string own_;
-  std::string held_;  // being sent
+  std::deque<Bulk> bulk_;
+  std::shared_ptr<std::atomic<bool>> bulk_sent_;  // of the bulk that is in held_
+  std::string held_;                              // being sent
   std::size_t held_sent_ = 0;
   std::uint64_t next_;            // line of the ring
   std::size_t offset_ = 0;        // bytes of line next_ already sent

@@ -11,7 +11,8 @@ namespace patternd {
 namespace {
 
 constexpr int kMostDepth = 16;
-constexpr int kLargestEvery = 1'000'000;
+constexpr int kLargestCount = 1'000'000;
+constexpr int kMostSeconds = 86400;
 constexpr const char* kNotJson = "must be one JSON object a line, such as {\"command\":\"status\"}";
 
 tl::unexpected<CommandFault> fault(const std::string& name, const std::string& message) {
@@ -67,10 +68,18 @@ std::string read_types(const Json& list, Subscription& subscription) {
   return wrong;
 }
 
-std::string read_every(const Json& value, Subscription& subscription) {
-  if (!value.is_number_integer() || value < 1 || value > kLargestEvery)
-    return "must be a whole number from 1 to 1000000";
-  subscription.every = value.get<int>();
+template <class Integer>
+std::string read_count(const Json& value, Integer& count) {
+  if (!value.is_number_integer() || value < 1 || value > kLargestCount)
+    return "must be a whole number from 1 to " + std::to_string(kLargestCount);
+  count = value.get<Integer>();
+  return "";
+}
+
+std::string read_seconds(const Json& value, double& seconds) {
+  if (!value.is_number() || !(value > 0) || value > kMostSeconds)
+    return "must be a number above 0, up to " + std::to_string(kMostSeconds);
+  seconds = value.get<double>();
   return "";
 }
 
@@ -80,9 +89,22 @@ tl::expected<ClientCommand, CommandFault> read_subscription(
     std::string wrong;
     if (key == "types") wrong = read_types(value, command.subscription);
     if (key == "patterns") wrong = read_words(value, patterns, command.subscription.patterns);
-    if (key == "every") wrong = read_every(value, command.subscription);
+    if (key == "every") wrong = read_count(value, command.subscription.every);
     if (!wrong.empty()) return fault(command.name, std::string(key).append(" ").append(wrong));
   }
+  return command;
+}
+
+tl::expected<ClientCommand, CommandFault> read_frame_request(const Json& object,
+                                                             ClientCommand command) {
+  for (const auto& [key, value] : object.items()) {
+    std::string wrong;
+    if (key == "frames") wrong = read_count(value, command.frames.frames);
+    if (key == "seconds") wrong = read_seconds(value, command.frames.seconds);
+    if (key == "every") wrong = read_count(value, command.frames.every);
+    if (!wrong.empty()) return fault(command.name, std::string(key).append(" ").append(wrong));
+  }
+  if (command.kind == ClientCommand::Kind::kSnapshot) command.frames.frames = 1;
   return command;
 }
 
@@ -104,10 +126,9 @@ tl::expected<ClientCommand, CommandFault> read_command(const Json& object,
     return fault("", "\"command\" is missing or no string; " + std::string(kNotJson));
   ClientCommand command;
   command.name = found->get<std::string>();
-  const std::vector<std::string> names = {"status", "latency", "reload", "subscribe"};
+  const std::vector<std::string> names = {"status",    "latency", "reload",
+                                          "subscribe", "record",  "snapshot"};
   const auto known = std::find(names.begin(), names.end(), command.name);
-  if (command.name == "snapshot" || command.name == "record")
-    return fault(command.name, command.name + " comes with a later version of patternd");
   if (known == names.end()) {
     return fault(command.name.substr(0, 64),
                  "unknown command " + in_quotes(command.name) + "; there are: " + joined(names));
@@ -116,12 +137,17 @@ tl::expected<ClientCommand, CommandFault> read_command(const Json& object,
   std::vector<std::string> keys = {"command", "token"};
   if (command.kind == ClientCommand::Kind::kSubscribe)
     keys.insert(keys.end(), {"types", "patterns", "every"});
+  if (command.kind == ClientCommand::Kind::kRecord)
+    keys.insert(keys.end(), {"frames", "seconds", "every"});
   const std::string wrong = unknown_key(object, keys);
   if (!wrong.empty()) return fault(command.name, wrong);
   if (const auto token = object.find("token"); token != object.end()) {
     if (!token->is_string()) return fault(command.name, "token must be a string");
     command.token = token->get<std::string>();
   }
+  const bool wants_frames = command.kind == ClientCommand::Kind::kRecord ||
+                            command.kind == ClientCommand::Kind::kSnapshot;
+  if (wants_frames) return read_frame_request(object, std::move(command));
   return read_subscription(object, patterns, std::move(command));
 }
 

@@ -1,6 +1,7 @@
 // What a client may ask for: one JSON object a line (PROTOCOL.md).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,12 +22,20 @@ struct Subscription {
   int every = 1;                      // the first result, then each every-th
 };
 
+// Which frames a client wants.
+struct FrameRequest {
+  std::uint64_t frames = 0;  // 0: no limit
+  double seconds = 0;        // by the frames' stamps; 0: no limit
+  int every = 1;             // the first, then each every-th
+};
+
 struct ClientCommand {
-  enum class Kind { kStatus, kLatency, kReload, kSubscribe };
+  enum class Kind { kStatus, kLatency, kReload, kSubscribe, kRecord, kSnapshot };
   Kind kind = Kind::kStatus;
   std::string name;
   std::string token;          // empty: none was given
   Subscription subscription;  // kSubscribe
+  FrameRequest frames;        // kRecord, kSnapshot
 };
 
 // The service is another afterwards: the kinds that publish.tcp.token_file guards.

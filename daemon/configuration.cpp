@@ -81,6 +81,13 @@ void read_controls(const Section& camera, CameraConfig& config) {
   }
 }
 
+// Recordings are never silent.
+void check_silence(const Section& camera, CameraConfig::Kind kind) {
+  const YamlNode node = camera.at("max_silence_s");
+  if (node.present() && kind == CameraConfig::Kind::kReplay)
+    node.fault("is a key of cameras", "leave it out with source replay");
+}
+
 // A key that only one source has stands under that source alone, and there it must.
 void check_belongs(const Section& camera, CameraConfig::Kind kind) {
   struct Owned {
@@ -119,7 +126,10 @@ CameraConfig read_camera(const YamlNode& root, const YamlReader& reader) {
   constexpr std::size_t kFaulty = 3;
   const std::size_t kind = source.choice(kFaulty, {"v4l2", "gstreamer", "replay"});
   if (kind < kFaulty) config.kind = static_cast<CameraConfig::Kind>(kind);
-  if (source.present() && kind < kFaulty) check_belongs(camera, config.kind);
+  if (source.present() && kind < kFaulty) {
+    check_belongs(camera, config.kind);
+    check_silence(camera, config.kind);
+  }
   const bool is_device = config.kind == CameraConfig::Kind::kV4l2;
   if (is_device) config.device = read_path(camera.at("device"), reader);
   if (!is_device) config.pipeline = camera.at("pipeline").text("");
@@ -129,6 +139,11 @@ CameraConfig read_camera(const YamlNode& root, const YamlReader& reader) {
   if (!camera.is_word("width", "auto")) camera.read_integer("width", config.width);
   if (!camera.is_word("height", "auto")) camera.read_integer("height", config.height);
   if (!camera.is_word("fps", "auto")) camera.read("fps", config.fps);
+  if (camera.is_word("max_silence_s", "none")) {
+    if (camera.at("max_silence_s").present()) config.max_silence_s = 0;
+  } else {
+    camera.read("max_silence_s", config.max_silence_s);
+  }
   config.format = read_name(camera.at("format"), config.format);
   read_controls(camera, config);
   return config;

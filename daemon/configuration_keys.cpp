@@ -32,6 +32,9 @@ const std::vector<ConfigurationKey>& configuration_keys() {
        "`GREY`, `Y10`, `Y12`, `Y16`, `YUYV`, `UYVY`, `NV12`, `RGB3`, `MJPG`, …"},
       {"camera.fps", "auto", "`auto` or a number from 0.01 to 10000", 0.01, 10000,
        "frames a second; `auto`: as the source gives, 25 for a folder of pictures"},
+      {"camera.max_silence_s", "2", "`none` or a number from 0.1 to 86400", 0.1, 86400,
+       "`v4l2`, `gstreamer`: seconds without a frame after which the camera is opened anew; `none` "
+       "for one on an external trigger"},
       {"camera.controls", "{}", "a map of names to whole numbers", -2147483648.0, 4294967295.0,
        "`v4l2`: controls by the names that `v4l2-ctl -l` prints"},
       {"calibration", "", "a path", 0, 0,

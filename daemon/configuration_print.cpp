@@ -71,6 +71,10 @@ std::string camera_yaml(const CameraConfig& camera) {
     out += "\n  path: " + path_word(camera.path) + "\n  loop: " + truth(camera.loop) +
            "\n  realtime: " + truth(camera.realtime);
   }
+  if (camera.kind != CameraConfig::Kind::kReplay) {
+    out += "\n  max_silence_s: " +
+           (camera.max_silence_s > 0 ? number(camera.max_silence_s) : std::string("none"));
+  }
   return out + "\n  width: " + size_or_auto(camera.width) +
          "\n  height: " + size_or_auto(camera.height) + "\n  format: " + word(camera.format) +
          "\n  fps: " + size_or_auto(camera.fps) + "\n";

@@ -72,6 +72,10 @@ Greeting greeting_for(const Configuration& configuration, const Generation* gene
   if (generation == nullptr) {
     greeting.backend =
         configuration.compute.backend == ComputeConfig::Backend::kCuda ? "cuda" : "cpu";
+    // The camera has not been there yet: the size that it must have, where something says it.
+    const auto& calibration = configuration.calibration;
+    greeting.width = calibration ? calibration->image_width : configuration.camera.width;
+    greeting.height = calibration ? calibration->image_height : configuration.camera.height;
     return greeting;
   }
   greeting.width = generation->format.width;

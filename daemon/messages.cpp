@@ -22,8 +22,10 @@ std::string dropped_line(std::uint64_t count) {
   return line_of({{"type", "dropped"}, {"count", count}});
 }
 
-std::string camera_line(bool lost, std::string_view reason) {
-  return line_of({{"type", "camera"}, {"state", lost ? "lost" : "back"}, {"reason", reason}});
+std::string camera_line(bool lost, std::string_view reason, const std::optional<FrameSize>& frame) {
+  Json line = {{"type", "camera"}, {"state", lost ? "lost" : "back"}, {"reason", reason}};
+  if (frame) line["frame"] = {{"width", frame->width}, {"height", frame->height}};
+  return line_of(line);
 }
 
 Json drift_json(const Drift& drift) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@ using Json = nlohmann::ordered_json;
 // What a client is greeted with.
 struct Greeting {
   std::string camera;
-  int width = 0;  // of the raw frame; 0 until the camera has been opened once
+  int width = 0;  // of the raw frame; 0 where the camera has not been there and nothing tells
   int height = 0;
   std::string backend;  // "cpu" | "cuda"
   std::vector<std::string> patterns;
@@ -27,7 +28,14 @@ struct Greeting {
 [[nodiscard]] std::string hello_line(const Greeting& greeting);
 // Results that a slow client lost since it was last told.
 [[nodiscard]] std::string dropped_line(std::uint64_t count);
-[[nodiscard]] std::string camera_line(bool lost, std::string_view reason);
+// `frame`: the raw frame's size where the camera is back, which a client that was greeted before
+// it came does not know yet.
+struct FrameSize {
+  int width = 0;
+  int height = 0;
+};
+[[nodiscard]] std::string camera_line(bool lost, std::string_view reason,
+                                      const std::optional<FrameSize>& frame = std::nullopt);
 // `fiducials` are off their places, or back.
 [[nodiscard]] std::string drift_line(const Drift& drift);
 [[nodiscard]] Json drift_json(const Drift& drift);

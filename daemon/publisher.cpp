@@ -90,8 +90,22 @@ void Publisher::reply(std::uint64_t client, std::string line) {
   });
 }
 
-void Publisher::tell_camera(bool lost, const std::string& reason) {
-  post([this, lost, text = camera_line(lost, reason)] {
+void Publisher::send_bulk(std::uint64_t client, std::string text,
+                          std::shared_ptr<std::atomic<bool>> busy) {
+  // std::function copies what it holds; frames are moved on instead.
+  const auto moved = std::make_shared<std::string>(std::move(text));
+  post([this, client, moved, busy_flag = std::move(busy)] {
+    const auto found = clients_.find(client);
+    if (found == clients_.end()) return;
+    found->second->send_bulk(std::move(*moved), busy_flag);
+    const bool blocked = (found->second->watched_events & EPOLLOUT) != 0;
+    if (!blocked && !advance(*found->second)) remove_client(client);
+  });
+}
+
+void Publisher::tell_camera(bool lost, const std::string& reason,
+                            const std::optional<FrameSize>& frame) {
+  post([this, lost, text = camera_line(lost, reason, frame)] {
     if (!lost && camera_lost_.empty()) return;  // nobody was told of a loss: no news
     if (lost) publish_ready();  // results from before the loss come before; after it, after
     camera_lost_ = lost ? text : std::string();
@@ -287,6 +301,7 @@ void Publisher::flush_clients() {
 void Publisher::remove_client(std::uint64_t id) {
   clients_.erase(id);  // closing the socket takes it out of the epoll set too
   client_count_ = clients_.size();
+  if (callbacks_.gone) callbacks_.gone(id);
 }
 
 void Publisher::look_after_clients() {
@@ -356,6 +371,9 @@ void Publisher::execute(Client& client, const ClientCommand& command) {
       return client.send_own(reply_line(command.name, callbacks_.latency()));
     case ClientCommand::Kind::kReload:
       return callbacks_.reload(client.id());
+    case ClientCommand::Kind::kRecord:
+    case ClientCommand::Kind::kSnapshot:
+      return execute_frames(client, command);
     case ClientCommand::Kind::kSubscribe:
       break;
   }
@@ -368,6 +386,11 @@ void Publisher::execute(Client& client, const ClientCommand& command) {
   const Json patterns = wanted.patterns.empty() ? pattern_names_ : wanted.patterns;
   client.send_own(reply_line(command.name,
                              {{"types", types}, {"patterns", patterns}, {"every", wanted.every}}));
+}
+
+void Publisher::execute_frames(Client& client, const ClientCommand& command) {
+  const auto begun = callbacks_.frames(client.id(), command);
+  if (!begun) client.send_own(error_line(command.name, begun.error().message));
 }
 
 bool Publisher::advance(Client& client) {

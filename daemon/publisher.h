@@ -45,6 +45,10 @@ struct PublisherCallbacks {
   std::function<Json()> status;
   std::function<Json()> latency;
   std::function<void(std::uint64_t client)> reload;
+  // `record` and `snapshot`: frames and the reply come by send_bulk().
+  std::function<Result<void>(std::uint64_t client, const ClientCommand& command)> frames;
+  // A client has gone.
+  std::function<void(std::uint64_t client)> gone;
 };
 
 struct PublisherCounters {
@@ -85,7 +89,10 @@ class Publisher {
 
   // From any thread; done by the publisher's thread soon after.
   void reply(std::uint64_t client, std::string line);
-  void tell_camera(bool lost, const std::string& reason);
+  // As Client::send_bulk(); nothing where the client has gone.
+  void send_bulk(std::uint64_t client, std::string text, std::shared_ptr<std::atomic<bool>> busy);
+  void tell_camera(bool lost, const std::string& reason,
+                   const std::optional<FrameSize>& frame = std::nullopt);
   void tell_drift(const Drift& drift);
   // What clients that connect from now on are greeted with.
   void greet_with(const Greeting& greeting);
@@ -151,6 +158,7 @@ class Publisher {
   void read_on();
   void answer(Client& client, std::string_view line);
   void execute(Client& client, const ClientCommand& command);
+  void execute_frames(Client& client, const ClientCommand& command);
   // Sends what can be sent and watches for what is missing; false when the client has gone.
   bool advance(Client& client);
   void watch(Client& client, bool blocked);

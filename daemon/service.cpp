@@ -90,6 +90,10 @@ Result<std::unique_ptr<Service>> Service::create(ServiceOptions options,
     self->reload_requests_.push_back(client);
     self->bell_.ring();
   };
+  callbacks.frames = [self](std::uint64_t client, const ClientCommand& command) {
+    return self->frame_sender_->begin(client, command);
+  };
+  callbacks.gone = [self](std::uint64_t client) { self->frame_sender_->end(client); };
   service->latency_log_ = log;
   service->listeners_ = std::move(listeners);
   service->inherited_addresses_ = std::move(inherited_addresses);
@@ -98,6 +102,10 @@ Result<std::unique_ptr<Service>> Service::create(ServiceOptions options,
   service->publisher_->set_access(service->configuration_->tcp_access);
   service->publisher_->set_latency_log(log);
   service->publisher_->greet_with(greeting_for(*service->configuration_, nullptr));
+  service->frame_sender_ = std::make_unique<FrameSender>(
+      [self](std::uint64_t client, std::string text, std::shared_ptr<std::atomic<bool>> busy) {
+        self->publisher_->send_bulk(client, std::move(text), std::move(busy));
+      });
   service->compute_ = std::make_unique<Compute>(service->queue_, *service->publisher_,
                                                 [self] { self->bell_.ring(); });
   return service;
@@ -125,8 +133,12 @@ Result<std::shared_ptr<Capture>> Service::make_capture(const CameraConfig& camer
   CaptureCallbacks callbacks;
   callbacks.opened = [this](const SourceFormat& format) { return camera_opened(format); };
   callbacks.camera = [this](bool lost, const std::string& why) { camera_changed(lost, why); };
+  callbacks.frame = [this](const RawImageView& image, const FrameInfo& info) {
+    frame_sender_->offer(image, info);
+  };
   callbacks.ended = [this](const std::optional<Error>& error) { camera_ended(error); };
-  return std::make_shared<Capture>(std::move(*source), queue_, sequence_, std::move(callbacks));
+  return std::make_shared<Capture>(std::move(*source), queue_, sequence_, std::move(callbacks),
+                                   camera.max_silence_s);
 }
 
 Result<void> Service::open() {
@@ -196,7 +208,12 @@ void Service::camera_changed(bool lost, const std::string& reason) {
   } else {
     spdlog::info("camera={} state=running source=\"{}\"", name, reason);
   }
-  publisher_->tell_camera(lost, reason);
+  std::optional<FrameSize> frame;
+  {
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    if (!lost && format_) frame = FrameSize{format_->width, format_->height};
+  }
+  publisher_->tell_camera(lost, reason, frame);
   bell_.ring();
 }
 
@@ -236,6 +253,7 @@ bool Service::stop(int patience_ms) {
   }
   queue_.close();
   if (compute_ != nullptr) compute_->finish();
+  if (frame_sender_ != nullptr) frame_sender_->stop();
   answer_pending();
   if (publisher_ != nullptr) publisher_->finish(patience_ms);
   return running == nullptr || running->wait_stopped(0);

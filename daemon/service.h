@@ -15,6 +15,7 @@
 #include "daemon/compute.h"
 #include "daemon/configuration.h"
 #include "daemon/file_descriptor.h"
+#include "daemon/frame_sender.h"
 #include "daemon/generation.h"
 #include "daemon/publisher.h"
 
@@ -148,6 +149,7 @@ class Service {
   std::vector<Address> inherited_addresses_;  // whose sockets systemd made
   std::unique_ptr<Publisher> publisher_;
   std::unique_ptr<Compute> compute_;
+  std::unique_ptr<FrameSender> frame_sender_;
   std::vector<Pending> pending_;
   std::atomic<bool> ended_{false};
   bool started_ = false;

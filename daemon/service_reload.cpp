@@ -16,7 +16,8 @@ constexpr std::int64_t kFirstFrameNs = 3'000'000'000;
 bool same_camera(const CameraConfig& a, const CameraConfig& b) {
   return a.kind == b.kind && a.device == b.device && a.pipeline == b.pipeline && a.path == b.path &&
          a.loop == b.loop && a.realtime == b.realtime && a.width == b.width &&
-         a.height == b.height && a.format == b.format && a.fps == b.fps && a.controls == b.controls;
+         a.height == b.height && a.format == b.format && a.fps == b.fps &&
+         a.controls == b.controls && a.max_silence_s == b.max_silence_s;
 }
 
 // A log entry is one line; the faults of a configuration are several.

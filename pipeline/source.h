@@ -94,6 +94,9 @@ struct CameraConfig {
   int height = 0;
   std::string format = "auto";
   double fps = 0;  // 0: as the source gives; folders default to 25
+  // A camera that gives no frame for longer is lost and opened anew; 0: it may be silent for ever
+  // (an external trigger).
+  double max_silence_s = 2;
   std::map<std::string, std::int64_t> controls;
 };
 

@@ -21,9 +21,13 @@ TEST(ClientCommand, IsRefusedWithTheCause) {
       {"{\"command\":1}", "", "\"command\" is missing or no string; " + json},
       {"{}", "", "\"command\" is missing or no string; " + json},
       {"{\"command\":\"stop\"}", "stop",
-       "unknown command \"stop\"; there are: status, latency, reload, subscribe"},
-      {"{\"command\":\"snapshot\"}", "snapshot", "snapshot comes with a later version of patternd"},
-      {"{\"command\":\"record\"}", "record", "record comes with a later version of patternd"},
+       "unknown command \"stop\"; there are: status, latency, reload, subscribe, record, snapshot"},
+      {"{\"command\":\"snapshot\",\"frames\":2}", "snapshot",
+       "unknown key \"frames\"; there are: command, token"},
+      {"{\"command\":\"record\",\"frames\":0}", "record",
+       "frames must be a whole number from 1 to 1000000"},
+      {"{\"command\":\"record\",\"seconds\":-1}", "record",
+       "seconds must be a number above 0, up to 86400"},
       {"{\"command\":\"status\",\"x\":1}", "status",
        "unknown key \"x\"; there are: command, token"},
       {"{\"command\":\"subscribe\",\"evry\":1}", "subscribe",
@@ -60,6 +64,23 @@ TEST(ClientCommand, ReadsASubscription) {
   EXPECT_FALSE(command->subscription.camera);
   EXPECT_EQ(command->subscription.patterns, (std::vector<std::string>{"nut"}));
   EXPECT_EQ(command->subscription.every, 5);
+}
+
+TEST(ClientCommand, ReadsWhichFramesAreWanted) {
+  const auto all = parse_command("{\"command\":\"record\"}", kPatterns);
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(all->kind, ClientCommand::Kind::kRecord);
+  EXPECT_EQ(all->frames.frames, 0U);
+  const auto some = parse_command(
+      "{\"command\":\"record\",\"frames\":100,\"seconds\":2.5,\"every\":3}", kPatterns);
+  ASSERT_TRUE(some) << some.error().message;
+  EXPECT_EQ(some->frames.frames, 100U);
+  EXPECT_EQ(some->frames.seconds, 2.5);
+  EXPECT_EQ(some->frames.every, 3);
+  const auto one = parse_command("{\"command\":\"snapshot\"}", kPatterns);
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(one->kind, ClientCommand::Kind::kSnapshot);
+  EXPECT_EQ(one->frames.frames, 1U);
 }
 
 TEST(ClientCommand, SeesBracketsInStringsAsText) {

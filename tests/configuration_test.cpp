@@ -81,6 +81,10 @@ constexpr BadConfiguration kBad[] = {
      "p.yaml:1:40: camera.fps: is 0; must be a number from 0.01 to 10000"},
     {"camera: {source: replay, path: f, name: \"\"}\n",
      "p.yaml:1:41: camera.name: is \"\"; must be 1 to 64 characters"},
+    {"camera: {source: v4l2, device: /dev/video0, max_silence_s: 0}\n",
+     "p.yaml:1:60: camera.max_silence_s: is 0; must be a number from 0.1 to 86400"},
+    {"camera: {source: replay, path: f, max_silence_s: 5}\n",
+     "p.yaml:1:50: camera.max_silence_s: is a key of cameras; leave it out with source replay"},
     {"camera: {source: v4l2, device: /dev/video0, controls: {gain: high}}\n",
      "p.yaml:1:62: camera.controls.gain: is \"high\"; must be a whole number from -2147483648 to "
      "4294967295 in decimal digits"},
@@ -234,7 +238,6 @@ TEST_F(ConfigurationFile, ShippedAsAnExampleNamesEveryKeyWithItsDefault) {
   }
 }
 
-// Every default of the table, looked up in the effective configuration of a file that gives none.
 TEST_F(ConfigurationFile, ReadsFiducialsBesideACalibrationWithMillimetres) {
   write_pattern("p.png");
   std::ofstream(folder_.file("c.yaml"))
@@ -256,6 +259,7 @@ TEST_F(ConfigurationFile, ReadsFiducialsBesideACalibrationWithMillimetres) {
   EXPECT_EQ(to_yaml(*again), to_yaml(*loaded));
 }
 
+// Every default of the table, looked up in the effective configuration of a file that gives none.
 TEST_F(ConfigurationFile, GivesEveryKeyTheDefaultOfTheTable) {
   write_pattern("p.png");
   const auto loaded = load_configuration(
@@ -264,9 +268,11 @@ TEST_F(ConfigurationFile, GivesEveryKeyTheDefaultOfTheTable) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   const std::string effective = to_yaml(*loaded);
   for (const ConfigurationKey& key : configuration_keys()) {
-    // (Fiducials stand only where there are some, beside a calibration.)
+    // (Fiducials stand only where there are some, beside a calibration; this camera is a
+    // recording.)
     const bool fiducials = key.path.substr(0, 10) == "fiducials.";
-    if (key.fallback.empty() || key.path == "camera.controls" || fiducials) continue;
+    const bool live = key.path == "camera.controls" || key.path == "camera.max_silence_s";
+    if (key.fallback.empty() || live || fiducials) continue;
     const std::string name(key.path.substr(key.path.find_last_of('.') + 1));
     const std::string plain = name + ": " + std::string(key.fallback) + "\n";
     const std::string with_quotes = name + ": \"" + std::string(key.fallback) + "\"\n";
@@ -283,7 +289,8 @@ TEST_F(ConfigurationFile, ReadsBackItsEffectiveForm) {
       "camera: {name: 'line 3', source: v4l2, device: /dev/video0, width: 640, height: 480, "
       "format: "
       "GREY, fps: 29.97, controls: {gain: 10, exposure_time_absolute: 50}}\n",
-      "camera: {source: gstreamer, pipeline: 'videotestsrc ! \"video/x-raw\"'}\n",
+      "camera: {source: gstreamer, pipeline: 'videotestsrc ! \"video/x-raw\"', max_silence_s: "
+      "none}\n",
       "camera: {source: replay, path: f, loop: true, realtime: false}\npatterns:\n  - {name: a, "
       "pattern: p.png, angle: [[-200, -170], [10, 20.5]], scale: [0.9, 1.1], polarity: any, "
       "levels: 3, angle_step: 2.5, roi: [0, 0, 100.5, 50], symmetry: 4}\nblobs: {threshold: "

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <thread>
 
+#include "daemon/frame_client.h"
 #include "daemon/service_client.h"
 #include "pipeline/image_file.h"
 #include "tests/support/fake_camera.h"
@@ -35,9 +36,9 @@ class ServiceTest : public ::testing::Test {
 
   // One pattern of this name; more YAML behind it.
   void configure(const std::string& pattern, const std::string& more = "",
-                 const std::string& camera_path = "one") {
+                 const std::string& camera = "source: replay, path: one") {
     const std::string temporary = folder_.file("new.yaml");
-    std::ofstream(temporary) << "camera: {source: replay, path: " << camera_path
+    std::ofstream(temporary) << "camera: {" << camera
                              << "}\npublish: {tcp: {listen: \"127.0.0.1:0\"}}\npatterns: [{name: "
                              << pattern << ", pattern: p.png}]\n"
                              << more;
@@ -172,8 +173,20 @@ TEST_F(ServiceTest, WaitsForACameraThatIsNotThereYetAndSaysSo) {
   EXPECT_EQ(lost["reason"], "/dev/video9: no such camera");
   camera_->allow(1);
   camera_->heal();
-  EXPECT_EQ(next(client)["state"], "back");
+  const Json back = next(client);
+  EXPECT_EQ(back["state"], "back");
+  EXPECT_EQ(back["frame"], (Json{{"width", 32}, {"height", 16}}));
   EXPECT_EQ(next(client)["seq"], 0);
+}
+
+TEST_F(ServiceTest, GreetsWithTheConfiguredSizeBeforeTheCameraComes) {
+  configure("a", "", "source: replay, path: one, width: 640, height: 480");
+  camera_->fail_with({ErrorCode::kNotFound, "/dev/video9: no such camera"});
+  ASSERT_TRUE(create());
+  auto client = ServiceClient::connect(service_->bound_addresses().at(0));
+  ASSERT_TRUE(client);
+  EXPECT_EQ(next(*client)["frame"], (Json{{"width", 640}, {"height", 480}}));
+  run();
 }
 
 TEST_F(ServiceTest, ReopensALostCameraWhileItsClientsStayAndNumbersRise) {
@@ -209,6 +222,19 @@ TEST_F(ServiceTest, TakesASilentCameraForLost) {
   camera_->allow(1);
   EXPECT_EQ(next(client)["state"], "back");
   EXPECT_EQ(next(client)["seq"], 1);
+}
+
+TEST_F(ServiceTest, LetsACameraOnATriggerBeSilent) {
+  configure("a", "", "source: v4l2, device: /dev/video0, max_silence_s: none");
+  ASSERT_TRUE(create());
+  ServiceClient client = connect();
+  camera_->allow(1);
+  run();
+  EXPECT_EQ(next(client)["seq"], 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // TakesASilentCameraForLost: 2 s
+  camera_->allow(1);
+  EXPECT_EQ(next(client)["seq"], 1) << "and no word about the camera between";
+  EXPECT_EQ(camera_->starts(), 1U);
 }
 
 TEST_F(ServiceTest, MakesAnotherProcessorWhereTheCameraComesBackWithAnotherSize) {
@@ -288,7 +314,7 @@ TEST_F(ServiceTest, ChangesTheCameraOnReloadOrKeepsTheOldOne) {
     camera_->allow(1);
     EXPECT_EQ(next(client)["seq"], seq);
   }
-  configure("b", "", "two");
+  configure("b", "", "source: replay, path: two");
   second_camera_.fail_with({ErrorCode::kDevice, "it is broken"});
   const auto refused = client.ask({{"command", "reload"}});
   ASSERT_FALSE(refused);
@@ -302,6 +328,46 @@ TEST_F(ServiceTest, ChangesTheCameraOnReloadOrKeepsTheOldOne) {
   const auto accepted = client.ask({{"command", "reload"}});
   ASSERT_TRUE(accepted) << accepted.error().message;
   EXPECT_EQ((*accepted)["first_seq"], 3);
+}
+
+TEST_F(ServiceTest, SendsFramesToWhomAsksForThem) {
+  ASSERT_TRUE(create());
+  run();
+  const auto address = service_->bound_addresses().at(0);
+  auto frames = FrameClient::request(address, {{"command", "record"}, {"frames", 5}, {"every", 2}});
+  ASSERT_TRUE(frames) << frames.error().message;
+  std::vector<std::uint64_t> numbers;
+  for (;;) {
+    camera_->allow(1);
+    auto frame = frames->next(5);
+    if (!frame && frame.error().code == ErrorCode::kTimeout) continue;
+    ASSERT_TRUE(frame) << frame.error().message;
+    if (!*frame) break;
+    // The camera writes its count into the first pixels.
+    EXPECT_EQ((*frame)->luma.row<std::uint8_t>(0)[0], (*frame)->stamp.seq & 255);
+    EXPECT_EQ((*frame)->luma.width(), 32);
+    numbers.push_back((*frame)->stamp.seq);
+  }
+  ASSERT_EQ(numbers.size(), 5U);
+  for (std::size_t i = 1; i < numbers.size(); ++i) EXPECT_GE(numbers[i], numbers[i - 1] + 2);
+}
+
+TEST_F(ServiceTest, SaysWhyNoFramesCanBeRecorded) {
+  camera_->fail_with({ErrorCode::kNotFound, "/dev/video9: no such camera"});
+  ASSERT_TRUE(create());
+  run();
+  auto frames = FrameClient::request(service_->bound_addresses().at(0), {{"command", "snapshot"}});
+  ASSERT_TRUE(frames);
+  while (frames->camera_lost().empty())
+    EXPECT_EQ(frames->next(50).error().code, ErrorCode::kTimeout);
+  EXPECT_EQ(frames->camera_lost(), "/dev/video9: no such camera");
+  auto wrong = FrameClient::request(service_->bound_addresses().at(0),
+                                    {{"command", "record"}, {"frames", -1}});
+  ASSERT_TRUE(wrong);
+  const auto refused = wrong->next(kPatienceMs);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kDevice);
+  EXPECT_NE(refused.error().message.find("frames must be"), std::string::npos);
 }
 
 TEST_F(ServiceTest, RefusesAtStartWhatCanNeverRun) {

@@ -11,9 +11,10 @@ SOURCE = pathlib.Path(os.environ.get("PATTERND_SOURCE", pathlib.Path(__file__).p
 FOLDERS = ("daemon", "pipeline", "pipeline/sources", "calibration", "cuda")
 # What the service is linked with but never calls, or whose texts are documented elsewhere (--help, config/README.md).
 ELSEWHERE = {
-    "daemon/configuration_keys.cpp", "daemon/service_client.cpp", "pipeline/patternd.cpp", "pipeline/pattern_teach.cpp",
-    "pipeline/sources/recording.cpp", "pipeline/sources/video_writer.cpp", "calibration/camera_fit.cpp",
-    "calibration/homography.cpp", "calibration/plane_output.cpp", "cuda/propagation_study.cpp",
+    "daemon/configuration_keys.cpp", "daemon/frame_client.cpp", "daemon/frame_line.cpp", "daemon/service_client.cpp",
+    "pipeline/patternd.cpp", "pipeline/pattern_teach.cpp", "pipeline/sources/recording.cpp",
+    "pipeline/sources/video_writer.cpp", "calibration/camera_fit.cpp", "calibration/homography.cpp",
+    "calibration/plane_output.cpp", "cuda/propagation_study.cpp",
 }
 # Literals with three words that nobody is shown: formats, GStreamer's language, --help.
 NO_MESSAGE = re.compile(r"%Y-%m-%d|video/x-raw| ! |# output \(plane\)")

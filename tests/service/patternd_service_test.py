@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 
 BIN = pathlib.Path(os.environ["PATTERND_BIN"])
@@ -396,9 +397,6 @@ class Service(unittest.TestCase):
         refused = ctl("watch", address, "--pattern", "nothing")
         self.assertEqual(refused.returncode, 2)
         self.assertIn("there are: part", refused.stderr)
-        later = ctl("snapshot", address)
-        self.assertEqual(later.returncode, 1)
-        self.assertIn("comes with a later version", later.stderr)
         config.write_text("nonsense\n")
         bad = ctl("reload", address)
         self.assertEqual(bad.returncode, 1)
@@ -407,6 +405,134 @@ class Service(unittest.TestCase):
         nobody = ctl("status", address)
         self.assertEqual(nobody.returncode, 1)
         self.assertIn("no patternd answers there", nobody.stderr)
+
+    def frames_of(self, folder):
+        """Bytes of each frame of a recording by its number, as patternctl wrote them."""
+        stamps = [json.loads(line) for line in (folder / "index.jsonl").read_text().splitlines()]
+        return {stamp["seq"]: (folder / ("%08d.pgm" % i)).read_bytes() for i, stamp in enumerate(stamps)}
+
+    def test_records_what_its_camera_gives(self):
+        camera = "{source: replay, path: RECORDING, loop: true}"
+        service = self.start("--config", self.write(self.part(), camera))
+        address = f"127.0.0.1:{service.port()}"
+        done = ctl("--json", "record", address, "--frames", 20, "-o", self.folder / "rec")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["frames"], 20)
+        original = list(self.frames_of(self.made / "recording").values())
+        recorded = self.frames_of(self.folder / "rec")
+        self.assertEqual(len(recorded), 20)
+        for seq, frame in recorded.items():  # numbers count from 1, and on over the loops
+            self.assertEqual(frame, original[(seq - 1) % len(original)])
+        timed = ctl("--json", "record", address, "--seconds", 0.3, "-o", self.folder / "timed")
+        self.assertLess(json.loads(timed.stdout)["seconds"], 0.3)
+        shot = ctl("--json", "snapshot", address, "-o", self.folder / "shot.pgm")
+        self.assertEqual(shot.returncode, 0, shot.stderr)
+        self.assertIn((self.folder / "shot.pgm").read_bytes(), original)
+        again = ctl("record", address, "--frames", 1, "-o", self.folder / "rec")
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("not empty", again.stderr)
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+
+    def test_keeps_a_sound_recording_where_the_disk_is_full(self):
+        service = self.start("--config", self.write(self.part()))
+
+        def small_files():  # writing past this fails as on a full disk
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        done = subprocess.run([BIN / "patternctl", "record", f"127.0.0.1:{service.port()}", "-o", self.folder / "rec"],
+                              capture_output=True, text=True, timeout=PATIENCE, preexec_fn=small_files)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("00000000.pgm", done.stderr)
+        self.assertEqual((self.folder / "rec/index.jsonl").read_text(), "")
+        client = self.connect(service.port())
+        self.assertIsNotNone(client.next("result"))
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+
+    def test_ends_a_recording_with_the_service(self):
+        service = self.start("--config", self.write(self.part()))
+        recorder = subprocess.Popen([BIN / "patternctl", "--json", "record", f"127.0.0.1:{service.port()}", "-o",
+                                     self.folder / "rec"], stdout=subprocess.PIPE, text=True)
+        while not (self.folder / "rec/00000003.pgm").exists():
+            self.assertIsNone(recorder.poll())
+            time.sleep(0.01)
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+        summary = json.loads(recorder.communicate(timeout=PATIENCE)[0])
+        self.assertEqual(recorder.returncode, 0)
+        self.assertEqual(len(self.frames_of(self.folder / "rec")), summary["frames"])
+
+    def write_knocked(self, camera):
+        """A recording of a camera that is knocked before frame 31, with a drift watch; the truth before, places in mm."""
+        (self.folder / "truth.yaml").write_text(
+            "image_size: [400, 300]\nlens: {model: none}\nplane: {homography: [0.9, 0.05, 20, -0.02, 0.85, 15, 0.0001, "
+            "0.0002, 1], width: 380, height: 280, mm_per_px: 0.5, origin_px: [100, 50]}\n")
+        knocked = self.folder / "knocked"
+        made = ctl("synth", "recording", "--calibration", self.folder / "truth.yaml", "--frames", 60, "--patterns", 2,
+                   "--instances", 2, "--pattern-size", "64,72", "--speed", "0,0", "--noise", 2, "--seed", 4, "--knock",
+                   "30,2,-1", "-o", knocked)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        truth = json.loads((knocked / "truth.jsonl").read_text().splitlines()[0])["instances"]
+        places = [[(i["x_px"] - 100) * 0.5, (i["y_px"] - 50) * 0.5] for i in truth]
+        names = [i["pattern"] for i in truth]
+        config = knocked / "watch.yaml"
+        config.write_text(f"camera: {camera}\ncalibration: camera.yaml\npatterns:\n"
+                          + "".join("  - {name: %s, pattern: patterns/%s.png, max_matches: 1}\n" % (n, n) for n in names)
+                          + 'publish: {tcp: {listen: "127.0.0.1:0"}}\n'
+                          + "fiducials: {patterns: %s, places_mm: %s, limit_mm: 0.5, every: 5}\n"
+                          % (json.dumps(names), json.dumps(places)))
+        return config, truth, places
+
+    def test_shows_in_its_status_that_the_camera_has_been_knocked(self):
+        config, _, _ = self.write_knocked("{source: replay, path: recording, loop: true}")
+        service = self.start("--config", config)
+        client = self.connect(service.port())
+        seen = set()
+        while len(seen) < 2:  # in each loop it is in its place first, then not
+            client.send({"command": "status"})
+            fiducials = client.next("reply")["data"]["fiducials"]
+            if fiducials["compared"] > 0:
+                seen.add(fiducials["moved"])
+            if fiducials["moved"]:
+                self.assertEqual(fiducials["found"], 2)
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+
+    def test_tells_when_the_camera_has_been_knocked(self):
+        config, truth, places = self.write_knocked("{source: replay, path: recording, realtime: false}")
+        service = self.start("--config", config, "--wait-clients", 1)
+        client = self.connect(service.port())
+        lines = []
+        while (line := client.next()) is not None:
+            lines.append(line)
+        self.assertEqual(service.end(), 0, service.text())
+        drifts = [(i, line) for i, line in enumerate(lines) if line["type"] == "drift"]
+        self.assertEqual(len(drifts), 1, drifts)
+        at, drift = drifts[0]
+        # Compared at frames 35, 40 and 45: the third in a row that is over the limit tells.
+        self.assertEqual([line["seq"] for line in lines[:at] if line["type"] == "result"][-1], 45)
+        self.assertTrue(drift["moved"])
+        self.assertEqual(drift["found"], 2)
+        self.assertAlmostEqual(drift["shift_mm"][0], 1.0, delta=0.05)
+        self.assertAlmostEqual(drift["shift_mm"][1], -0.5, delta=0.05)
+        self.assertAlmostEqual(drift["turn_deg"], 0, delta=0.05)
+        self.assertRegex(service.text(), r"camera=moved worst_mm=1\.1")
+        self.assert_millimetres_agree(lines, truth, places)
+
+    def assert_millimetres_agree(self, lines, truth, places):
+        """Results before the knock against the truth, in their own standard deviations."""
+        errors, shares = [], []
+        for line in lines:
+            if line["type"] != "result" or line["seq"] > 30:
+                continue
+            self.assertEqual(len(line["matches"]), len(truth))
+            for match in line["matches"]:
+                index = [i["pattern"] for i in truth].index(match["pattern"])
+                for axis, place in zip("xy", places[index]):
+                    errors.append(match[axis + "_mm"] - place)
+                    shares.append(errors[-1] / match[axis + "_std_mm"])
+                    self.assertAlmostEqual(match[axis + "_std_mm"], match[axis + "_std_px"] * 0.5, delta=1e-4)
+                self.assertAlmostEqual(match["angle_deg"], truth[index]["angle_deg"], delta=0.1)
+        self.assertLess(max(map(abs, errors)), 0.03)
+        rms = (sum(s * s for s in shares) / len(shares)) ** 0.5
+        self.assertTrue(0.3 < rms < 3, rms)
 
     def test_lives_through_garbage_of_every_kind(self):
         service = self.start("--config", self.write())

@@ -4,16 +4,20 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 #include <unistd.h>
 
 #include "daemon/configuration.h"
 #include "tools/patternctl/recorder.h"
+#include "tools/patternctl/service_frames.h"
 #include "tools/patternctl/service_option.h"
 
 namespace patternd::tools {
 namespace {
+
+using Progress = std::function<void(const RecordSummary&)>;
 
 std::atomic<bool> g_stopping{false};
 
@@ -51,37 +55,26 @@ void print_summary(const RecordSummary& summary, const std::string& folder, bool
 }
 
 // Records from the camera that the configuration names.
-Result<RecordSummary> record_camera(const RecordArguments& a) {
+Result<RecordSummary> record_camera(const RecordArguments& a, const Progress& progress) {
   const auto configuration = load_configuration(a.configuration);
   if (!configuration) return tl::make_unexpected(configuration.error());
   auto source = make_source(configuration->camera);
   if (!source) return tl::make_unexpected(source.error());
-  stop_on_signals();
-  const bool terminal = ::isatty(STDERR_FILENO) == 1;
-  auto summary = record_frames(**source, a.options, g_stopping, [&](const RecordSummary& s) {
-    if (terminal) show_progress(s);
-  });
-  if (terminal) std::fputs("\n", stderr);
-  return summary;
-}
-
-// Asks a running service to record; its answer.
-Result<Json> record_service(const RecordArguments& a) {
-  Json command = {{"command", "record"}};
-  if (a.options.seconds > 0) command["seconds"] = a.options.seconds;
-  if (a.options.frames > 0) command["frames"] = a.options.frames;
-  return ask_service(a.service, command);
+  return record_frames(**source, a.options, g_stopping, progress);
 }
 
 void record(const RecordArguments& a, Context& context) {
-  if (a.service.address.empty()) {
-    const auto summary = record_camera(a);
-    if (!summary) return context.fail("record", summary.error());
-    return print_summary(*summary, a.options.folder, context.json);
-  }
-  const auto reply = record_service(a);
-  if (!reply) return context.fail("record", reply.error());
-  std::fputs(line_of(*reply).c_str(), stdout);
+  stop_on_signals();
+  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  const Progress progress = [terminal](const RecordSummary& s) {
+    if (terminal) show_progress(s);
+  };
+  const auto summary = a.service.address.empty()
+                           ? record_camera(a, progress)
+                           : record_service(a.service, a.options, g_stopping, progress);
+  if (terminal) std::fputs("\n", stderr);
+  if (!summary) return context.fail("record", summary.error());
+  print_summary(*summary, a.options.folder, context.json);
 }
 
 }  // namespace
@@ -90,7 +83,7 @@ void add_record(CLI::App& program, Context& context) {
   auto arguments = std::make_shared<RecordArguments>();
   CLI::App* command = program.add_subcommand(
       "record",
-      "Writes a recording: numbered pictures (or a video) and index.jsonl, to be replayed");
+      "Writes a recording, to be replayed: luma, as numbered pictures or a video, and index.jsonl");
   CLI::Option* seconds =
       command->add_option("--seconds", arguments->options.seconds, "Ends after so many seconds")
           ->check(CLI::PositiveNumber);

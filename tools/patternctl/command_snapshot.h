@@ -1,4 +1,4 @@
-// patternctl snapshot: comes with a later version, and says so.
+// patternctl snapshot: a frame of a running service as a picture.
 #pragma once
 
 #include "tools/patternctl/command.h"

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "daemon/capture.h"
 #include "pipeline/frame.h"
 #include "pipeline/image.h"
+#include "pipeline/sources/aligned_frames.h"
 #include "pipeline/stage.h"
 
 namespace patternd::tools {

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <utility>
 
 #include <opencv2/calib3d.hpp>
+#include <opencv2/imgproc.hpp>
 
 #include "pipeline/image_file.h"
 #include "tests/support/test_files.h"
@@ -191,6 +193,73 @@ TEST(Calibrate, WarnsInPlainWords) {
   EXPECT_THAT(findings_of(views), HasSubstr("made2: the board is wrong side up"));
 }
 
+std::string findings_of_changed(const std::vector<BoardView>& views,
+                                const std::function<void(CameraFit&)>& change) {
+  auto fit = fit_camera(views, 640, 480, {});
+  if (!fit) return fit.error().message;
+  change(*fit);
+  std::string all;
+  for (const Finding& finding : check_calibration(views, *fit, 640, 480))
+    all += (finding.fault ? "fault: " : "warning: ") + finding.message + "\n";
+  return all;
+}
+
+TEST(Calibrate, WarnsOfNumbersThatNoCameraHas) {
+  const std::vector<BoardView> views = made_views(10, false);
+  EXPECT_THAT(
+      findings_of_changed(views, [](CameraFit& fit) { fit.values[0] = fit.values[1] = 90; }),
+      HasSubstr("warning: the focal length is out of reason (90.0, 90.0 pixels"));
+  EXPECT_THAT(findings_of_changed(views, [](CameraFit& fit) { fit.values[1] *= 1.3; }),
+              HasSubstr("the focal length is out of reason"));
+  EXPECT_THAT(findings_of_changed(views, [](CameraFit& fit) { fit.values[2] = 620; }),
+              HasSubstr("the optical axis meets the picture far from its middle (620.0, "));
+  EXPECT_THAT(findings_of_changed(
+                  views, [](CameraFit& fit) { fit.standard_deviations[0] = 0.02 * fit.values[0]; }),
+              HasSubstr("the focal length is uncertain"));
+  EXPECT_THAT(findings_of_changed(views, [](CameraFit& fit) { fit.lens.distortion = {-3}; }),
+              HasSubstr("fault: the lens: lens.distortion: the lens polynomial folds back within"));
+}
+
+// The series with a thirteenth picture whose paper waves.
+std::vector<std::string> series_with_a_bent_board(const test::TemporaryFolder& folder) {
+  std::vector<std::string> paths = series("left");
+  if (paths.empty()) return paths;
+  Image flat = read_image(paths[4]).value();
+  cv::Mat bent(flat.height(), flat.width(), CV_8U);
+  cv::Mat map_x(bent.size(), CV_32F);
+  cv::Mat map_y(bent.size(), CV_32F);
+  for (int y = 0; y < bent.rows; ++y) {
+    for (int x = 0; x < bent.cols; ++x) {
+      map_x.at<float>(y, x) = static_cast<float>(x + 5 * std::sin(y / 20.0));
+      map_y.at<float>(y, x) = static_cast<float>(y + 5 * std::sin(x / 20.0));
+    }
+  }
+  cv::remap(cv::Mat(bent.size(), CV_8U, flat.view().data, flat.view().stride_bytes), bent, map_x,
+            map_y, cv::INTER_LINEAR, cv::BORDER_REPLICATE);
+  paths[4] = folder.file("bent.png");
+  EXPECT_TRUE(write_image(paths[4], {bent.data, bent.cols, bent.rows, bent.step}));
+  return paths;
+}
+
+TEST(Calibrate, NamesTheOnePictureThatIsBadAndDoesWithoutItOnRequest) {
+  const test::TemporaryFolder folder;
+  Request request;
+  request.board = kSample;
+  request.pictures = series_with_a_bent_board(folder);
+  if (request.pictures.empty()) GTEST_SKIP() << "opencv-doc is not installed";
+  const auto with = calibrate(request);
+  ASSERT_TRUE(with) << with.error().message;
+  std::string findings;
+  for (const Finding& finding : with->findings) findings += finding.message + "\n";
+  EXPECT_THAT(findings, HasSubstr("bent.png: its error stands out"));
+  request.leave_out = true;
+  const auto without = calibrate(request);
+  ASSERT_TRUE(without) << without.error().message;
+  EXPECT_EQ(without->pictures[4].left_out, "its error stood out");
+  EXPECT_LT(without->fit->rms_px, 0.21);
+  EXPECT_GT(with->fit->rms_px, 2 * without->fit->rms_px);
+}
+
 TEST(Calibrate, ReadsPairsAndSaysWhereTheyAreWrong) {
   const test::TemporaryFolder folder;
   const std::string path = folder.file("pairs.txt");
@@ -242,6 +311,26 @@ TEST(Calibrate, RefusesMirroredPairs) {
   const auto outcome = calibrate(request);
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().message, HasSubstr("comes out mirrored"));
+}
+
+TEST(Calibrate, RefusesPointsOnALine) {
+  const test::TemporaryFolder folder;
+  Request request = points_request(folder);
+  request.plane_pairs.resize(5);  // one row of the grid
+  const auto outcome = calibrate(request);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message, HasSubstr("the points lie nearly on a line on the plane"));
+}
+
+TEST(Calibrate, RefusesAnOutputThatReachesThePlanesHorizon) {
+  const test::TemporaryFolder folder;
+  Request request = points_request(folder);
+  request.wishes.mm_per_px = 1;
+  request.wishes.size_px = Point2{3000, 3000};
+  request.wishes.origin_px = Point2{1500, 2500};
+  const auto outcome = calibrate(request);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message, HasSubstr("infinity"));
 }
 
 TEST(Calibrate, RefusesPicturesOfDifferentSizes) {

@@ -55,8 +55,10 @@ double spacing(const std::vector<cv::Point2f>& corners, int columns) {
   return least;
 }
 
-bool find_corners(const cv::Mat& picture, cv::Size size, std::vector<cv::Point2f>& corners) {
-  const int flags = cv::CALIB_CB_ADAPTIVE_THRESH | cv::CALIB_CB_NORMALIZE_IMAGE;
+bool find_corners(const cv::Mat& picture, cv::Size size, bool quick,
+                  std::vector<cv::Point2f>& corners) {
+  const int flags = cv::CALIB_CB_ADAPTIVE_THRESH | cv::CALIB_CB_NORMALIZE_IMAGE |
+                    (quick ? cv::CALIB_CB_FAST_CHECK : 0);
   double scale = 1;
   while (std::max(picture.cols, picture.rows) * scale > kSearchSide) scale /= 2;
   cv::Mat small = picture;
@@ -94,12 +96,12 @@ bool first_square_is_dark(const cv::Mat& picture, const std::vector<cv::Point2f>
 }
 
 Result<std::vector<cv::Point2f>> find_points(const cv::Mat& picture, const Board& board,
-                                             const std::string& name) {
+                                             const std::string& name, bool quick) {
   std::vector<cv::Point2f> points;
   const cv::Size size(board.columns, board.rows);
   bool found = false;
   if (board.kind == BoardKind::kChessboard) {
-    found = find_corners(picture, size, points);
+    found = find_corners(picture, size, quick, points);
     if (found && !looks_the_same_turned(board) &&
         !first_square_is_dark(picture, points, board.columns)) {
       std::reverse(points.begin(), points.end());
@@ -108,7 +110,7 @@ Result<std::vector<cv::Point2f>> find_points(const cv::Mat& picture, const Board
     const int layout = board.kind == BoardKind::kCircles ? cv::CALIB_CB_SYMMETRIC_GRID
                                                          : cv::CALIB_CB_ASYMMETRIC_GRID;
     found = cv::findCirclesGrid(picture, size, points, layout);
-    if (!found)
+    if (!found && !quick)
       found = cv::findCirclesGrid(picture, size, points, layout | cv::CALIB_CB_CLUSTERING);
   }
   if (!found) {
@@ -136,12 +138,12 @@ bool looks_the_same_turned(const Board& board) {
   return false;
 }
 
-Result<BoardView> find_board(const ImageView& picture, const Board& board,
-                             const std::string& name) {
+Result<BoardView> find_board(const ImageView& picture, const Board& board, const std::string& name,
+                             bool quick) {
   const cv::Mat bytes = as_bytes(picture);
   try {
     if (board.kind == BoardKind::kCharuco) return find_charuco(bytes, board, name);
-    const auto points = find_points(bytes, board, name);
+    const auto points = find_points(bytes, board, name, quick);
     if (!points) return tl::make_unexpected(points.error());
     BoardView view{name, board_points(board), {}};
     for (const cv::Point2f& p : *points) {

@@ -26,9 +26,10 @@ struct Board {
 // first point. A chessboard's corners are refined over windows of 5 pixels to each side (less where
 // squares are small). Where a board tells its ends apart (one side of the chessboard odd, the other
 // even), its first point is the one whose outer square is dark. kNotFound where the board isn't in
-// the picture; kUnsupported for charuco in a build without OpenCV's aruco.
+// the picture; kUnsupported for charuco in a build without OpenCV's aruco. `quick`: a picture
+// without a board is told from one with it in less time, and a board in bad light may be missed.
 [[nodiscard]] Result<BoardView> find_board(const ImageView& picture, const Board& board,
-                                           const std::string& name);
+                                           const std::string& name, bool quick = false);
 
 // True where half a turn maps the board onto itself, so that its first point is a matter of chance.
 [[nodiscard]] bool looks_the_same_turned(const Board& board);

@@ -1,17 +1,20 @@
 #include "tools/calibrate/calibration_run.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "calibration/camera_map.h"
 #include "calibration/plane_point.h"
 #include "pipeline/image_file.h"
+#include "pipeline/sources/frame_reader.h"
 #include "tools/calibrate/conversions.h"
 #include "tools/calibrate/drawings.h"
+#include "tools/calibrate/frame_stream.h"
+#include "tools/calibrate/view_selection.h"
 
 namespace patternd::calibrate {
 namespace {
@@ -20,44 +23,58 @@ namespace files = std::filesystem;
 
 constexpr double kPairLimitPx = 1.0;  // pairs nearer than this are never outliers
 constexpr std::size_t kPairsFileLimit = 4U << 20;
+// A running service has shown enough with so many views over this share of the picture.
+constexpr std::size_t kEnoughViews = 25;
+constexpr double kEnoughCoverage = 0.85;
+// Of the board on the plane, where it is filmed: frames taken, how long it is waited for, and how
+// little it may move between two of them.
+constexpr std::size_t kPlaneFrames = 10;
+constexpr double kPlaneSeconds = 10;
+constexpr double kStillPx = 0.5;
 
-bool is_picture(const files::path& path) {
-  std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending == ".png" || ending == ".jpg" || ending == ".jpeg" || ending == ".pgm" ||
-         ending == ".ppm";
-}
-
-// Files as named, folders by the names of their pictures, every n-th of each.
-Result<std::vector<std::string>> picture_paths(const std::vector<std::string>& named, int every) {
-  std::vector<std::string> paths;
-  for (const std::string& name : named) {
-    std::error_code ignored;
-    if (!files::is_directory(name, ignored)) {
-      paths.push_back(name);
-      continue;
-    }
-    std::vector<std::string> inside;
-    for (const auto& entry : files::directory_iterator(name, ignored)) {
-      if (is_picture(entry.path())) inside.push_back(entry.path().string());
-    }
-    std::sort(inside.begin(), inside.end());
-    if (inside.empty()) {
-      return fail(ErrorCode::kNotFound,
-                  name +
-                      ": no pictures in this folder (PNG, JPEG, PGM, PPM); of a video, make "
-                      "numbered pictures first, with patternctl record");
-    }
-    for (std::size_t i = 0; i < inside.size(); i += static_cast<std::size_t>(every)) {
-      paths.push_back(inside[i]);
-    }
+// A file as named, a folder by the names of its pictures, every n-th of them.
+Result<std::vector<std::string>> picture_paths(const std::string& name, int every) {
+  std::error_code ignored;
+  if (!files::is_directory(name, ignored)) return std::vector<std::string>{name};
+  std::vector<std::string> inside;
+  for (const auto& entry : files::directory_iterator(name, ignored)) {
+    if (is_picture_name(entry.path().filename().string())) inside.push_back(entry.path().string());
   }
+  std::sort(inside.begin(), inside.end());
+  if (inside.empty()) {
+    return fail(ErrorCode::kNotFound,
+                name + ": no recording and no pictures in this folder (PNG, JPEG, PGM, PPM)");
+  }
+  std::vector<std::string> paths;
+  for (std::size_t i = 0; i < inside.size(); i += static_cast<std::size_t>(every))
+    paths.push_back(inside[i]);
   return paths;
 }
 
 std::string size_text(int width, int height) {
   return std::to_string(width) + "x" + std::to_string(height);
+}
+
+// Where a view comes from.
+struct ViewSource {
+  std::size_t report = 0;  // index into the outcome's pictures
+  std::string stem;        // of its drawing's name
+  Image picture;           // of a stream's frame that is to be drawn
+};
+
+// The first view's points, each the mean over the views that have as many.
+BoardView mean_view(std::vector<BoardView> views) {
+  BoardView mean = std::move(views.front());
+  for (std::size_t i = 0; i < mean.image_px.size(); ++i) {
+    Point2 sum = mean.image_px[i];
+    for (std::size_t v = 1; v < views.size(); ++v) {
+      sum.x += views[v].image_px[i].x;
+      sum.y += views[v].image_px[i].y;
+    }
+    const auto count = static_cast<double>(views.size());
+    mean.image_px[i] = {sum.x / count, sum.y / count};
+  }
+  return mean;
 }
 
 class Run {
@@ -75,13 +92,11 @@ class Run {
     if (!request_.opencv_file.empty()) return take(from_opencv(request_.opencv_file));
     if (!request_.ros_file.empty()) return take(from_ros(request_.ros_file));
     if (!request_.lens_file.empty()) return take(load_camera_model(request_.lens_file));
-    const auto named = picture_paths(request_.pictures, request_.every);
-    if (!named) return tl::make_unexpected(named.error());
-    const std::vector<std::string>& paths = *named;
-    if (paths.empty()) {
-      return fail(ErrorCode::kInvalidArgument, "no pictures; name files or a folder of them");
+    if (request_.pictures.empty()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "no pictures; name files, folders, recordings, or HOST:PORT of a service");
     }
-    return request_.board ? fit_lens(paths) : take_size(paths.front());
+    return request_.board ? fit_lens() : take_size(request_.pictures.front());
   }
 
   Result<void> take(Result<CameraModel> model) {
@@ -93,22 +108,53 @@ class Run {
   }
 
   // Point pairs alone: the plane as the camera shows it, without a lens.
-  Result<void> take_size(const std::string& path) {
-    auto picture = read_image(path);
+  Result<void> take_size(const std::string& name) {
+    if (is_stream(name, request_.most_views)) {
+      auto stream = open_stream(name);
+      if (!stream) return tl::make_unexpected(stream.error());
+      const auto frame = (*stream)->next();
+      if (!frame) return tl::make_unexpected(frame.error());
+      if (!*frame) return fail(ErrorCode::kNotFound, name + ": no frame");
+      return check_size(name, (*frame)->luma);
+    }
+    const auto paths = picture_paths(name, 1);
+    if (!paths) return tl::make_unexpected(paths.error());
+    const auto picture = read_image(paths->front());
     if (!picture) return tl::make_unexpected(picture.error());
-    outcome_.model.image_width = picture->width();
-    outcome_.model.image_height = picture->height();
+    return check_size(paths->front(), picture->view());
+  }
+
+  // The first picture says what size all must have.
+  Result<void> check_size(const std::string& name, const ImageView& picture) {
+    CameraModel& model = outcome_.model;
+    if (model.image_width == 0) {
+      model.image_width = picture.width;
+      model.image_height = picture.height;
+    }
+    if (picture.width == model.image_width && picture.height == model.image_height) return {};
+    return fail(ErrorCode::kInvalidArgument, name + " has " +
+                                                 size_text(picture.width, picture.height) +
+                                                 " pixels, the pictures before it " +
+                                                 size_text(model.image_width, model.image_height) +
+                                                 "; all must come from one camera in one mode");
+  }
+
+  Result<void> add_input(const std::string& name) {
+    if (is_stream(name, request_.most_views)) return add_stream(name);
+    const auto paths = picture_paths(name, request_.every);
+    if (!paths) return tl::make_unexpected(paths.error());
+    for (const std::string& path : *paths) {
+      if (auto added = add_picture(path); !added) return added;
+    }
     return {};
   }
 
-  Result<void> fit_lens(const std::vector<std::string>& paths) {
-    for (const std::string& path : paths) {
-      if (auto added = add_picture(path); !added) return added;
+  Result<void> fit_lens() {
+    for (const std::string& name : request_.pictures) {
+      if (auto added = add_input(name); !added) return added;
     }
     if (views_.empty()) {
-      return fail(ErrorCode::kInvalidArgument, "the board was found in none of " +
-                                                   std::to_string(paths.size()) + " pictures; " +
-                                                   outcome_.pictures.front().left_out);
+      return fail(ErrorCode::kInvalidArgument, "the board was found in no picture; " + not_found_);
     }
     const int width = outcome_.model.image_width;
     const int height = outcome_.model.image_height;
@@ -128,58 +174,111 @@ class Run {
   Result<void> add_picture(const std::string& path) {
     auto picture = read_image(path);
     if (!picture) return tl::make_unexpected(picture.error());
-    CameraModel& model = outcome_.model;
-    if (model.image_width == 0) {
-      model.image_width = picture->width();
-      model.image_height = picture->height();
-    }
-    if (picture->width() != model.image_width || picture->height() != model.image_height) {
-      return fail(ErrorCode::kInvalidArgument,
-                  path + " has " + size_text(picture->width(), picture->height()) +
-                      " pixels, the pictures before it " +
-                      size_text(model.image_width, model.image_height) +
-                      "; all must come from one camera in one mode");
-    }
-    outcome_.pictures.push_back({path, 0, 0, 0, 0, {}});
+    if (auto fits = check_size(path, std::as_const(*picture).view()); !fits) return fits;
     auto view = find_board(std::as_const(*picture).view(), *request_.board, path);
     if (view) {
-      view_pictures_.push_back(outcome_.pictures.size() - 1);
-      views_.push_back(std::move(*view));
+      add_view(std::move(*view), files::path(path).stem().string(), {});
       return {};
     }
     if (view.error().code != ErrorCode::kNotFound) return tl::make_unexpected(view.error());
+    outcome_.pictures.push_back({path, 0, 0, 0, 0, {}});
     outcome_.pictures.back().left_out = view.error().message;
     outcome_.findings.push_back({false, view.error().message});
+    not_found_ = view.error().message;
+    return {};
+  }
+
+  void add_view(BoardView view, std::string stem, Image picture) {
+    outcome_.pictures.push_back({view.name, 0, 0, 0, 0, {}});
+    view_sources_.push_back({outcome_.pictures.size() - 1, std::move(stem), std::move(picture)});
+    views_.push_back(std::move(view));
+  }
+
+  Result<void> add_stream(const std::string& name) {
+    auto stream = open_stream(name);
+    if (!stream) return tl::make_unexpected(stream.error());
+    std::optional<ViewSelection> selection;
+    SameAsBefore same;
+    StreamProgress progress{name, 0, 0, 0, 0};
+    for (std::uint64_t number = 0;; ++number) {
+      auto frame = (*stream)->next();
+      if (!frame) return tl::make_unexpected(frame.error());
+      if (!*frame || ((*stream)->is_live() && is_enough(progress, (*frame)->seconds))) break;
+      const ImageView& luma = (*frame)->luma;
+      if (auto fits = check_size(name, luma); !fits) return fits;
+      if (number % static_cast<std::uint64_t>(request_.every) != 0) continue;
+      if (!selection)
+        selection.emplace(request_.most_views, luma.width, luma.height, !request_.drawings.empty());
+      ++progress.frames;
+      if (same(luma)) {
+        selection->stood_still();
+      } else if (auto looked = look_at(**frame, name, *selection, progress); !looked) {
+        return looked;
+      }
+      if (request_.progress) request_.progress(progress);
+    }
+    outcome_.streams.push_back(progress);
+    if (progress.with_board == 0) return {};
+    for (ViewSelection::Kept& kept : selection->take()) {
+      add_view(std::move(kept.view), "frame-" + std::to_string(kept.seq), std::move(kept.picture));
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool is_enough(const StreamProgress& progress, double seconds) const {
+    return seconds > request_.most_seconds ||
+           (progress.taken >= kEnoughViews && progress.coverage >= kEnoughCoverage);
+  }
+
+  Result<void> look_at(const StreamFrame& frame, const std::string& name, ViewSelection& selection,
+                       StreamProgress& progress) {
+    auto view = find_board(frame.luma, *request_.board,
+                           name + ", frame " + std::to_string(frame.seq), true);
+    if (!view) {
+      if (view.error().code != ErrorCode::kNotFound) return tl::make_unexpected(view.error());
+      not_found_ = view.error().message;
+      return {};
+    }
+    ++progress.with_board;
+    selection.offer(std::move(*view), frame.seq, frame.luma);
+    std::vector<BoardView> kept;
+    for (const ViewSelection::Kept& each : selection.kept()) kept.push_back(each.view);
+    progress.taken = kept.size();
+    progress.coverage = coverage(kept, frame.luma.width, frame.luma.height);
     return {};
   }
 
   void leave_out(std::size_t view) {
     const auto at = static_cast<std::ptrdiff_t>(view);
-    outcome_.pictures[view_pictures_[view]].left_out = "its error stood out";
+    outcome_.pictures[view_sources_[view].report].left_out = "its error stood out";
     views_.erase(views_.begin() + at);
-    view_pictures_.erase(view_pictures_.begin() + at);
+    view_sources_.erase(view_sources_.begin() + at);
   }
 
   Result<void> describe_pictures() {
     for (std::size_t i = 0; i < views_.size(); ++i) {
-      PictureReport& report = outcome_.pictures[view_pictures_[i]];
+      PictureReport& report = outcome_.pictures[view_sources_[i].report];
       report.points = views_[i].image_px.size();
       report.rms_px = outcome_.fit->view_rms_px[i];
       report.coverage =
           coverage({views_[i]}, outcome_.model.image_width, outcome_.model.image_height);
       report.tilt_deg = tilt_deg(outcome_.fit->poses[i]);
       if (request_.drawings.empty()) continue;
-      auto picture = read_image(report.name);
-      if (!picture) return tl::make_unexpected(picture.error());
-      const std::string path =
-          drawing_path(files::path(report.name).stem().string() + "-residuals");
-      if (auto drawn = draw_residuals(path, std::as_const(*picture).view(), views_[i],
-                                      outcome_.fit->lens, outcome_.fit->poses[i]);
-          !drawn) {
-        return drawn;
-      }
+      if (auto drawn = draw_view(i); !drawn) return drawn;
     }
     return {};
+  }
+
+  Result<void> draw_view(std::size_t i) {
+    Image& picture = view_sources_[i].picture;
+    if (picture.empty()) {  // a file, which is still there
+      auto read = read_image(views_[i].name);
+      if (!read) return tl::make_unexpected(read.error());
+      picture = std::move(*read);
+    }
+    return draw_residuals(drawing_path(view_sources_[i].stem + "-residuals"),
+                          std::as_const(picture).view(), views_[i], outcome_.fit->lens,
+                          outcome_.fit->poses[i]);
   }
 
   [[nodiscard]] std::string drawing_path(const std::string& name) const {
@@ -197,16 +296,8 @@ class Run {
       return fail(ErrorCode::kInvalidArgument,
                   "--plane needs the board's kind and size (--chessboard CxR --square MM)");
     }
-    auto picture = read_image(request_.plane_picture);
-    if (!picture) return tl::make_unexpected(picture.error());
-    if (picture->width() != outcome_.model.image_width ||
-        picture->height() != outcome_.model.image_height) {
-      return fail(ErrorCode::kInvalidArgument,
-                  request_.plane_picture + " has " +
-                      size_text(picture->width(), picture->height()) + " pixels, the lens is for " +
-                      size_text(outcome_.model.image_width, outcome_.model.image_height));
-    }
-    auto view = find_board(std::as_const(*picture).view(), *request_.board, request_.plane_picture);
+    Image picture;
+    auto view = find_plane_board(picture);
     if (!view) return tl::make_unexpected(view.error());
     if (is_mirrored(*view)) {
       return fail(ErrorCode::kInvalidArgument,
@@ -227,8 +318,60 @@ class Run {
     }
     if (auto made = finish_plane(homography, pairs, {}); !made) return made;
     if (request_.drawings.empty()) return {};
-    return draw_rectified(drawing_path("plane"), std::as_const(*picture).view(), outcome_.model,
+    return draw_rectified(drawing_path("plane"), std::as_const(picture).view(), outcome_.model,
                           *view);
+  }
+
+  // The board on the plane, and the picture that shows it.
+  Result<BoardView> find_plane_board(Image& picture) {
+    const std::string& name = request_.plane_picture;
+    if (is_stream(name, request_.most_views)) return watch_plane_board(picture);
+    auto read = read_image(name);
+    if (!read) return tl::make_unexpected(read.error());
+    picture = std::move(*read);
+    if (auto fits = check_plane_size(std::as_const(picture).view()); !fits)
+      return tl::make_unexpected(fits.error());
+    return find_board(std::as_const(picture).view(), *request_.board, name);
+  }
+
+  Result<void> check_plane_size(const ImageView& picture) const {
+    const CameraModel& model = outcome_.model;
+    if (picture.width == model.image_width && picture.height == model.image_height) return {};
+    return fail(ErrorCode::kInvalidArgument,
+                request_.plane_picture + " has " + size_text(picture.width, picture.height) +
+                    " pixels, the lens is for " + size_text(model.image_width, model.image_height));
+  }
+
+  // Several frames of a board that lies still give its corners with less noise than one.
+  Result<BoardView> watch_plane_board(Image& picture) {
+    auto stream = open_stream(request_.plane_picture);
+    if (!stream) return tl::make_unexpected(stream.error());
+    std::vector<BoardView> views;
+    std::string why = request_.plane_picture + ": no frame";
+    while (views.size() < kPlaneFrames) {
+      auto frame = (*stream)->next();
+      if (!frame) return tl::make_unexpected(frame.error());
+      if (!*frame || (*frame)->seconds > kPlaneSeconds) break;
+      if (auto fits = check_plane_size((*frame)->luma); !fits)
+        return tl::make_unexpected(fits.error());
+      auto view = find_board((*frame)->luma, *request_.board, request_.plane_picture, true);
+      if (!view) why = view.error().message;
+      if (!view) continue;
+      if (!views.empty() && !(view_distance_px(views.front(), *view) < kStillPx)) {
+        return fail(ErrorCode::kInvalidArgument,
+                    request_.plane_picture + ": the board moves; let it lie on the plane");
+      }
+      // ChArUco boards may show other points in another frame; those of the first count.
+      if (!views.empty() && view->image_px.size() != views.front().image_px.size()) continue;
+      if (views.empty()) {
+        auto copy = Image::copy_of((*frame)->luma);
+        if (!copy) return tl::make_unexpected(copy.error());
+        picture = std::move(*copy);
+      }
+      views.push_back(std::move(*view));
+    }
+    if (views.empty()) return fail(ErrorCode::kNotFound, why);
+    return mean_view(std::move(views));
   }
 
   Result<void> plane_from_pairs() {
@@ -299,7 +442,8 @@ class Run {
   const Request& request_;
   Outcome outcome_;
   std::vector<BoardView> views_;
-  std::vector<std::size_t> view_pictures_;  // index into outcome_.pictures, by view
+  std::vector<ViewSource> view_sources_;  // one a view
+  std::string not_found_;                 // why the board was not found, the last time
 };
 
 }  // namespace

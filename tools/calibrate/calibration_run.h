@@ -1,6 +1,8 @@
 // One calibration, from the pictures named to the camera model and all that is worth reporting.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,16 +14,31 @@
 
 namespace patternd::calibrate {
 
+// How far reading a recording or a running service has come.
+struct StreamProgress {
+  std::string name;
+  std::uint64_t frames = 0;  // looked at
+  std::uint64_t with_board = 0;
+  std::size_t taken = 0;  // views so far
+  double coverage = 0;    // of these
+};
+
 struct Request {
-  std::vector<std::string> pictures;  // files, or folders of them (recordings too)
-  int every = 1;                      // of each folder, every n-th picture
+  // Pictures, folders of them, recordings, videos, HOST:PORT of a running service. Of what brings
+  // many, the most different views of the board are chosen.
+  std::vector<std::string> pictures;
+  int every = 1;                // of each folder, recording or service, every n-th picture
+  std::size_t most_views = 40;  // of each recording or service
+  double most_seconds = 60;     // of a service; it ends earlier where the views cover the picture
+  // Called after each frame of a recording or service; may be empty.
+  std::function<void(const StreamProgress&)> progress;
   std::optional<Board> board;
   CameraFitOptions fit;
   bool leave_out = false;  // go on without pictures whose error stands out
   std::string lens_file;   // a calibration file whose lens is taken instead of fitting one
   std::string opencv_file;
   std::string ros_file;
-  std::string plane_picture;           // a picture of the board lying on the plane
+  std::string plane_picture;  // a picture of the board lying on the plane, or what brings some
   std::vector<PointPair> plane_pairs;  // raw picture pixels (to), millimetres (from)
   PlaneWishes wishes;
   std::string drawings;  // folder; empty: none
@@ -45,6 +62,7 @@ struct PlaneReport {
 struct Outcome {
   CameraModel model;
   std::optional<CameraFit> fit;
+  std::vector<StreamProgress> streams;  // in the order given
   std::vector<PictureReport> pictures;
   double coverage = 0;
   std::optional<PlaneReport> plane;

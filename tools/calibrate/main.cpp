@@ -7,6 +7,7 @@
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -178,6 +179,12 @@ Result<void> write_outcome(const Arguments& a, const Outcome& outcome) {
   return {};
 }
 
+void show_progress(const StreamProgress& p) {
+  std::fprintf(stderr, "\r%s: %llu frames, the board in %llu, %zu views taken, %.0f %% covered ",
+               p.name.c_str(), static_cast<unsigned long long>(p.frames),
+               static_cast<unsigned long long>(p.with_board), p.taken, p.coverage * 100);
+}
+
 Result<void> run(Arguments& a) {
   if (auto done = settle(a); !done) return done;
   if (!a.print_board.empty()) return print_board(a);
@@ -189,7 +196,9 @@ Result<void> run(Arguments& a) {
     std::filesystem::create_directories(a.request.drawings, failed);
     if (failed) return fail(ErrorCode::kIo, a.request.drawings + ": " + failed.message());
   }
+  if (::isatty(STDERR_FILENO) == 1) a.request.progress = show_progress;
   auto outcome = calibrate(a.request);
+  if (a.request.progress) std::fputs("\n", stderr);
   if (!outcome) return tl::make_unexpected(outcome.error());
   const std::string& file = a.output.empty() ? a.opencv_output : a.output;
   const std::string report =
@@ -231,8 +240,10 @@ void add_lens_options(CLI::App& program, Arguments& a) {
 }
 
 void add_plane_options(CLI::App& program, Arguments& a) {
-  program.add_option("--plane", a.request.plane_picture,
-                     "A picture of the board lying on the plane; its first point is (0, 0) mm");
+  program.add_option(
+      "--plane", a.request.plane_picture,
+      "A picture of the board lying on the plane (or a recording, or HOST:PORT); its "
+      "first point is (0, 0) mm");
   program.add_option("--points", a.pair_files, "File of pairs, a line each: x_px y_px x_mm y_mm")
       ->allow_extra_args(false);
   program.add_option("--pair", a.pairs, "One pair: X_PX,Y_PX,X_MM,Y_MM; again for more")
@@ -262,12 +273,22 @@ int main_without_exceptions(int argc, char** argv) {
   program.add_option("--report", a.report, "Write the report as JSON here, too");
   program.add_option("--draw", a.request.drawings,
                      "Folder for pictures: points, residuals, the rectified plane");
-  program
-      .add_option("--every", a.request.every, "Take every n-th picture of a folder or recording")
+  program.add_option("--every", a.request.every, "Look at every n-th picture of what brings many")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+  program
+      .add_option("--views", a.request.most_views,
+                  "Of a recording or a service, take so many views at most, the most different")
+      ->check(CLI::Range(4, 200))
+      ->capture_default_str();
+  program
+      .add_option("--seconds", a.request.most_seconds,
+                  "Watch a running service for so long at most")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->capture_default_str();
   program.add_option("IMAGE", a.request.pictures,
-                     "Pictures of the board, or folders of them: recordings, for example");
+                     "Pictures of the board, folders of them, recordings, videos, or HOST:PORT of "
+                     "a running service");
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& wanted) {

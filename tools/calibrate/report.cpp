@@ -21,6 +21,11 @@ void add_fit(std::string& text, const Outcome& outcome) {
   const CameraFit& fit = *outcome.fit;
   add(text, "%s, RMS %.3f px over %zu pictures, %.0f %% of the picture covered\n",
       name_of(fit.lens.model), fit.rms_px, fit.poses.size(), outcome.coverage * 100);
+  for (const StreamProgress& stream : outcome.streams) {
+    add(text, "  %s: %llu frames looked at, the board in %llu, %zu views taken\n",
+        stream.name.c_str(), static_cast<unsigned long long>(stream.frames),
+        static_cast<unsigned long long>(stream.with_board), stream.taken);
+  }
   for (std::size_t i = 0; i < fit.names.size(); ++i) {
     add(text, "  %-3s %14.6f  +- %.6f\n", fit.names[i].c_str(), fit.values[i],
         fit.standard_deviations[i]);
@@ -84,6 +89,12 @@ std::string report_json(const Outcome& outcome, const std::string& file) {
       line["reason"] = picture.left_out;
     }
     root["pictures"].push_back(line);
+  }
+  for (const StreamProgress& stream : outcome.streams) {
+    root["streams"].push_back({{"name", stream.name},
+                               {"frames", stream.frames},
+                               {"with_board", stream.with_board},
+                               {"taken", stream.taken}});
   }
   if (outcome.plane && outcome.model.plane) {
     const Plane& plane = *outcome.model.plane;

@@ -89,7 +89,8 @@ if(TARGET patternd-bench)
     "Measures patternd's stages beside OpenCV's on this machine, for patternctl bench.")
 endif()
 if(TARGET patternd-calibrate)
-  patternd_package(patternd-calibrate video "${opencv_needs}"
+  string(REGEX REPLACE ", $" "" calibrate_needs "${opencv_needs}, ${gstreamer}")
+  patternd_package(patternd-calibrate video "${calibrate_needs}"
     "camera calibration for patternd"
     "Finds chessboards in pictures and fits lens and plane, for patternctl calibrate.")
 endif()

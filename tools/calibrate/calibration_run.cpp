@@ -1,8 +1,10 @@
 #include "tools/calibrate/calibration_run.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -392,9 +394,11 @@ class Run {
     for (std::size_t i = 0; i < fit->used.size(); ++i) {
       if (fit->used[i]) continue;
       outliers.push_back(i + 1);
-      outcome_.findings.push_back({false, "pair " + std::to_string(i + 1) + " is " +
-                                              std::to_string(fit->distances[i]) +
-                                              " px off and was left out; check its numbers"});
+      std::array<char, 100> text{};
+      std::snprintf(text.data(), text.size(),
+                    "pair %zu is %.2f px off and was left out; check its numbers", i + 1,
+                    fit->distances[i]);
+      outcome_.findings.push_back({false, text.data()});
     }
     Jacobian2 j{};
     if (apply(fit->homography, undistorted.front().from, &j) && j[0] * j[3] - j[1] * j[2] < 0) {

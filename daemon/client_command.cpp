@@ -160,6 +160,8 @@ bool changes_something(ClientCommand::Kind kind) {
     case ClientCommand::Kind::kStatus:
     case ClientCommand::Kind::kLatency:
     case ClientCommand::Kind::kSubscribe:
+    case ClientCommand::Kind::kRecord:
+    case ClientCommand::Kind::kSnapshot:
       break;
   }
   return false;

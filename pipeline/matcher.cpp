@@ -93,16 +93,12 @@ bool bring_inside(const PatternPlan& plan, Candidate& candidate) {
   return moved;
 }
 
-}  // namespace
-
-namespace {
-
 // One level down: by regression where that converges, else by trying the neighbours. Straight from
 // the coarsest level a candidate may be too far off for the regression: there the neighbours come
 // first.
 void follow_down(const TraceStep& step, const TraceImage& image, TraceScratch& scratch,
                  Candidate& candidate) {
-  constexpr double kWorthRefining = 0.5;
+  constexpr double kWorthRefining = 0.75;
   constexpr RefineLimits kFarLimits{6, 0.06, 0.5, 0};
   candidate.level = step.level.image_level;
   if (step.by_regression && !step.neighbours_first &&
@@ -112,6 +108,16 @@ void follow_down(const TraceStep& step, const TraceImage& image, TraceScratch& s
   if (step.by_regression && step.neighbours_first &&
       candidate.score > kWorthRefining * step.threshold)
     static_cast<void>(refine(step.regression, image, scratch, candidate, kFarLimits));
+}
+
+// Where rivals are brought down to: the finest level of at most so many pixels that can be followed
+// by regression. Poses differ there as they do at level 0, for a fraction of the time.
+const TraceStep* rival_step(const PatternPlan& plan) {
+  constexpr double kMostPixels = 4096;
+  const TraceStep* found = nullptr;
+  for (const TraceStep& step : plan.steps)
+    if (step.by_regression && step.level.pattern.pixels <= kMostPixels) found = &step;
+  return found;
 }
 
 }  // namespace
@@ -232,6 +238,7 @@ void Matcher::State::choose_followed(std::size_t s) {
   });
   for_each_candidate(s, [](const TraceStep& step, const TraceImage& image, TraceScratch& scratch,
                            Candidate& candidate) {
+    candidate.level = step.level.image_level;
     candidate.score = score_around(step.level, image, scratch, candidate);
   });
   for (PatternState& state : patterns)
@@ -306,20 +313,30 @@ void Matcher::State::refine_all() {
 double Matcher::State::runner_up_of(const PatternState& state, const Candidate& match,
                                     TraceScratch& scratch) const {
   constexpr RefineLimits kRivalLimits{4, 0.06, 0.5, 0};
+  // A pose from a coarse level is good enough for the score of a pattern larger than this.
+  constexpr double kMostRefinedPixels = 8192;
   const PatternPlan& plan = state.plan;
   const TraceStep& last = plan.steps.back();
-  const TraceImage image =
-      image_at(plan, last.level.image_level, last.least_visible, plan.search.params.min_contrast);
+  const TraceStep* coarse = rival_step(plan);
+  const TraceStep& step = coarse != nullptr ? *coarse : last;
+  const RefinePattern& regression = coarse != nullptr ? coarse->regression : plan.refine;
+  const TraceImage image = image_at(plan, step.level.image_level, step.least_visible, 0);
   Rivals rivals;
   const std::size_t count = rivals_of(plan, match, state.losers, rivals);
-  double best = 0;
+  Candidate best;
   for (std::size_t i = 0; i < count; ++i) {
     Candidate rival = rivals[i];
-    if (!refine(plan.refine, image, scratch, rival, kRivalLimits).converged)
-      score_candidate(plan.refine.level, image, scratch, rival);
-    if (!same_pose(plan, last, match, rival)) best = std::max(best, rival.score);
+    if (!refine(regression, image, scratch, rival, kRivalLimits).converged)
+      score_candidate(regression.level, image, scratch, rival);
+    if (!same_pose(plan, step, match, rival) && rival.score > best.score) best = rival;
   }
-  return best;
+  if (!(best.score > 0)) return 0;
+  const TraceImage finest =
+      image_at(plan, last.level.image_level, last.least_visible, plan.search.params.min_contrast);
+  const bool small = last.level.pattern.pixels <= kMostRefinedPixels;
+  if (!small || !refine(plan.refine, finest, scratch, best, kRivalLimits).converged)
+    score_candidate(plan.refine.level, finest, scratch, best);
+  return same_pose(plan, last, match, best) ? 0 : best.score;
 }
 
 // Of matches still pattern by pattern: `candidates` begin with those that became them.

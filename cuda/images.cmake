@@ -27,7 +27,10 @@ find_program(PATTERND_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cud
 patternd_find_nvptx_clang()
 find_program(PATTERND_PTXAS ptxas HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin
              DOC "NVIDIA's assembler, for tests")
-if(PATTERND_NVCC)
+# nvcc's machine code has pointers of 64 bits; a 32-bit build's only GPU, Tegra K1's, is older than any of it.
+if(CMAKE_SIZEOF_VOID_P EQUAL 4)
+  message(STATUS "A 32-bit build: with the universal device image alone")
+elseif(PATTERND_NVCC)
   execute_process(COMMAND ${PATTERND_NVCC} --list-gpu-arch OUTPUT_VARIABLE known OUTPUT_STRIP_TRAILING_WHITESPACE)
   string(REGEX MATCHALL "[0-9]+" PATTERND_KNOWN_ARCHITECTURES "${known}")
 else()

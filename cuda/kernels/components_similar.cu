@@ -179,6 +179,39 @@ PATTERND_DEVICE Addition sums_of_pixels(u32 starts, const SimilarPlace& at, u32 
            static_cast<u32>(y)}};
 }
 
+// What a lane has found of one component, from word to word: large ones go on, and all blocks would
+// fight for their sums.
+struct Pending {
+  u32 label;  // 0: nothing
+  Addition sums;
+};
+
+// Takes in more; what stood there of another label comes back to be added to the picture's.
+PATTERND_DEVICE Pending take_in(Pending& pending, u32 label, const Addition& more) {
+  if (label == 0) return Pending{};
+  if (label != pending.label) {
+    const Pending before = pending;
+    pending = Pending{label, more};
+    return before;
+  }
+  Addition& sums = pending.sums;
+#pragma unroll
+  for (int i = 0; i < 7; ++i) sums.sums[i] += more.sums[i];
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    sums.sides[i] = more.sides[i] > sums.sides[i] ? more.sides[i] : sums.sides[i];
+  sums.peak = more.peak > sums.peak ? more.peak : sums.peak;
+  return Pending{};
+}
+
+PATTERND_DEVICE void add_pending(const ComponentsParameters& p, AddMemory& memory,
+                                 const Pending& pending) {
+  if (thread_x() == 0) memory.largest_area = memory.main_label = 0;
+  block_barrier();
+  add_block(p, memory, pending.label, pending.sums);
+  block_barrier();
+}
+
 PATTERND_KERNEL __launch_bounds__(kFinishThreads)
     patternd_similar_finish(const ComponentsParameters p) {
   __shared__ AddMemory memory;
@@ -186,6 +219,7 @@ PATTERND_KERNEL __launch_bounds__(kFinishThreads)
   const u32* const parent = global<const u32>(p.parent);
   const int lane = thread_x() % kWarpSize;
   const int part = block_x() * kNumberThreads;
+  Pending pending{};
   for (int i = 0; i < kNumberThreads && part + i < p.words * p.height; i += kSimilarWarps) {
     const SimilarPlace at = similar_place(p, part + i + thread_x() / kWarpSize);
     const u32 label = at.inside ? final_label(parent, at.node) : 0;
@@ -198,11 +232,10 @@ PATTERND_KERNEL __launch_bounds__(kFinishThreads)
     const u32 grey = at.inside ? grey_of(p, colour_at(p, at.x, at.y)) : 0;
     const Addition own = sums_of_pixels(starts, at, grey);
     const bool ends = lane == kWarpSize - 1 || label != after;
-    if (thread_x() == 0) memory.largest_area = memory.main_label = 0;
-    block_barrier();
-    add_block(p, memory, ends && label <= static_cast<u32>(p.capacity) ? label : 0, own);
-    block_barrier();
+    const bool kept = ends && label <= static_cast<u32>(p.capacity);
+    add_pending(p, memory, take_in(pending, kept ? label : 0, own));
   }
+  add_pending(p, memory, pending);
   if (thread_x() == 0) global<u32>(p.part_roots)[block_x()] = 0;  // for the next picture
 }
 

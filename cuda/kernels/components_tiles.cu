@@ -519,6 +519,7 @@ PATTERND_DEVICE void sum_up(const ComponentsParameters& p, TileMemory& tile,
     else
       add_to_sums(tile.sums, number, s, w.tile_y);
   }
+  block_barrier();  // lanes that the loop has parted are together again, in the universal image too
   if (main < kTileSums) add_warp_to_sums(tile.sums, main, of_main, w.tile_y);
 }
 

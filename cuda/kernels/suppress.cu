@@ -9,6 +9,7 @@
 //            pattern's list
 //   select   the best of a pattern, in order
 
+#include "cuda/kernels/atomics.h"
 #include "cuda/kernels/device.h"
 
 namespace patternd::cuda {
@@ -119,29 +120,28 @@ PATTERND_DEVICE bool beaten_by(const CoarseParameters& p, int other_plane, const
 
 // One block a plane; a thread takes a peak and one of the neighbouring planes at a time.
 PATTERND_KERNEL __launch_bounds__(256) patternd_suppress_across(const CoarseParameters p) {
-  __shared__ u8 beaten[kPeakCapacity];
+  __shared__ u32 beaten[kPeakCapacity / 32];  // bits
   const int index = block_x();
   const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[index];
   const int count =
       minimum(static_cast<int>(global<const u32>(p.peak_counts)[index]), kPeakCapacity);
   const CoarsePeak* peaks =
       global<const CoarsePeak>(p.peaks) + static_cast<i64>(index) * kPeakCapacity;
-  for (int i = thread_x(); i < count; i += threads_x()) beaten[i] = 0;
+  for (int i = thread_x(); i < kPeakCapacity / 32; i += threads_x()) beaten[i] = 0;
   block_barrier();
   const int neighbours = plane.neighbour_end - plane.neighbour_begin;
   for (int item = thread_x(); item < count * neighbours; item += threads_x()) {
     const int i = item % count;
-    if (beaten[i] != 0) continue;
     const int other = global<const int>(p.neighbours)[plane.neighbour_begin + item / count];
     const CoarsePlane& next = global<const CoarsePlane>(p.planes)[other];
     const CoarsePeak peak = peaks[i];
     if (beaten_by(p, other, peak, static_cast<float>(peak.x) + plane.phase_x - next.phase_x,
                   static_cast<float>(peak.y) + plane.phase_y - next.phase_y, other < index))
-      beaten[i] = 1;
+      atomic_set_bits(beaten + i / 32, 1U << i % 32);
   }
   block_barrier();
   for (int i = thread_x(); i < count; i += threads_x()) {
-    if (beaten[i] != 0) continue;
+    if ((beaten[i / 32] >> i % 32 & 1U) != 0) continue;
     const CoarsePeak peak = peaks[i];
     const u32 slot = atomic_add(global<u32>(p.found_counts) + plane.search, 1U);
     if (slot < kFoundCapacity) {

@@ -36,8 +36,8 @@ float evaluate(const float* c, float u, float v) {
   const auto along = [](float c0, float c1, float c2, float t) {
     return std::fma(std::fma(c2, t, c1), t, c0);
   };
-  return along(along(c[0], c[3], c[6], v), along(c[1], c[4], c[7], v), along(c[2], c[5], c[8], v),
-               u);
+  return along(along(c[0], c[1], c[2], u), along(c[3], c[4], c[5], u), along(c[6], c[7], c[8], u),
+               v);
 }
 
 // Plans squares of one size.

@@ -7,8 +7,10 @@
 // a float resolves 1e-5 px, unlike absolute ones (5e-4 px at 8192).
 //
 // The source is read through the texture unit in gather mode: four texels an instruction, weights
-// in full precision, where the unit's own interpolation has 8 bits. A warp writes 32 × 4 pixels at
-// a time, four pixels a lane.
+// in full precision, where the unit's own interpolation has 8 bits. A lane takes a column: then the
+// lanes of a lookup lie side by side in the source, which the unit serves faster than any other
+// arrangement, whichever way the plane is turned (squares of lanes, and four pixels side by side a
+// lane, were measured beside it); and what depends on the column is worked out once.
 
 #include "cuda/kernels/pose_sampling.h"
 
@@ -28,62 +30,41 @@ PATTERND_DEVICE float sample(u64 texture, float base_x, float base_y, float x, f
   return fused(wy, lower - upper, upper);
 }
 
-// The polynomial of one row: the patch's, with v put in.
+// The polynomial of one column: the patch's, with u put in.
 struct Quadratic {
   float c0, c1, c2;
 };
-PATTERND_DEVICE Quadratic row_of(const float* c, float v) {
-  return {fused(fused(c[6], v, c[3]), v, c[0]), fused(fused(c[7], v, c[4]), v, c[1]),
-          fused(fused(c[8], v, c[5]), v, c[2])};
+PATTERND_DEVICE Quadratic column_of(const float* c, float u) {
+  return {fused(fused(c[2], u, c[1]), u, c[0]), fused(fused(c[5], u, c[4]), u, c[3]),
+          fused(fused(c[8], u, c[7]), u, c[6])};
 }
-PATTERND_DEVICE float value_of(const Quadratic& q, float u) {
-  return fused(fused(q.c2, u, q.c1), u, q.c0);
+PATTERND_DEVICE float value_of(const Quadratic& q, float v) {
+  return fused(fused(q.c2, v, q.c1), v, q.c0);
 }
 
 // Grey levels, rounded half up. The value is a mean of levels, so it cannot leave their range.
-PATTERND_DEVICE u32 to_level(float value) { return static_cast<u32>(floor_to_int(value + 0.5F)); }
-
-// Writes `count` (4, or fewer at the right edge) values from pixel x on.
-PATTERND_DEVICE void store(u8* row, int x, const float (&v)[4], int count) {
-  if (count == 4) {
-    *reinterpret_cast<u32*>(row + x) =
-        to_level(v[0]) | to_level(v[1]) << 8 | to_level(v[2]) << 16 | to_level(v[3]) << 24;
-  } else {
-    for (int j = 0; j < 3; ++j)
-      if (j < count) row[x + j] = static_cast<u8>(to_level(v[j]));
-  }
+PATTERND_DEVICE void store(u8* pixel, float value) {
+  *pixel = static_cast<u8>(floor_to_int(value + 0.5F));
 }
-PATTERND_DEVICE void store(u16* row, int x, const float (&v)[4], int count) {
-  if (count == 4) {
-    *reinterpret_cast<UShort4*>(row + x) = {
-        static_cast<u16>(to_level(v[0])), static_cast<u16>(to_level(v[1])),
-        static_cast<u16>(to_level(v[2])), static_cast<u16>(to_level(v[3]))};
-  } else {
-    for (int j = 0; j < 3; ++j)
-      if (j < count) row[x + j] = static_cast<u16>(to_level(v[j]));
-  }
+PATTERND_DEVICE void store(u16* pixel, float value) {
+  *pixel = static_cast<u16>(floor_to_int(value + 0.5F));
 }
-PATTERND_DEVICE void store(float* row, int x, const float (&v)[4], int count) {
-  if (count == 4) {
-    *reinterpret_cast<Float4*>(row + x) = {v[0], v[1], v[2], v[3]};
-  } else {
-    for (int j = 0; j < 3; ++j)
-      if (j < count) row[x + j] = v[j];
-  }
-}
+PATTERND_DEVICE void store(float* pixel, float value) { *pixel = value; }
 
-// A warp takes 32 columns by rows_per_warp rows: eight lanes of four pixels side by side, four rows
-// at a time.
-template <class Pixel, int kChannel>
-PATTERND_DEVICE void rectify(const RectifyParameters& p) {
-  constexpr int kLanesAcross = 8;
-  const int lane = thread_x();
-  const int x = block_x() * kMaxPatchSide + 4 * (lane % kLanesAcross);
-  const int y_first = (block_y() * threads_y() + thread_y()) * p.rows_per_warp;
-  if (x >= p.width || y_first >= p.height) return;
+// What a lane has of its patch.
+struct RectifyColumn {
+  Quadratic x, y;
+  float base_x, base_y;
+  float first_v;  // of the first row
+  int mask;
+  int table;
+  int x_in_patch;
+  int y_in_patch;  // of the first row
+};
 
+PATTERND_DEVICE RectifyColumn column_at(const RectifyParameters& p, int x, int y) {
   const int side = 1 << p.patch_side_log2;
-  const int index = (y_first >> p.patch_side_log2) * p.patches_across + (x >> p.patch_side_log2);
+  const int index = (y >> p.patch_side_log2) * p.patches_across + (x >> p.patch_side_log2);
   const Float4* packed = global<const Float4>(p.patches) + 6 * index;
   union {
     Float4 packed[6];
@@ -92,42 +73,71 @@ PATTERND_DEVICE void rectify(const RectifyParameters& p) {
 #pragma unroll
   for (int i = 0; i < 6; ++i) loaded.packed[i] = load_float4(packed + i);
   const RectifyPatch& patch = loaded.patch;
-
-  const int x_in_patch = x & (side - 1);
+  RectifyColumn column;
+  column.x_in_patch = x & (side - 1);
+  column.y_in_patch = y & (side - 1);
   const float centre = 0.5F * static_cast<float>(side - 1);
-  const float u = static_cast<float>(x_in_patch) - centre;
-  const int count = minimum(4, p.width - x);
-  for (int r = lane / kLanesAcross; r < p.rows_per_warp; r += kWarpSize / kLanesAcross) {
-    const int y = y_first + r;
-    if (y >= p.height) return;
-    const int y_in_patch = y & (side - 1);
-    const float v = static_cast<float>(y_in_patch) - centre;
-    const Quadratic row_x = row_of(patch.x, v);
-    const Quadratic row_y = row_of(patch.y, v);
-    u32 valid = 0xfU;
-    if (patch.mask != kPatchAllValid) {
-      valid = patch.mask == kPatchNoneValid
-                  ? 0U
-                  : global<const u32>(p.masks)[patch.mask * side + y_in_patch] >> x_in_patch;
-    }
-    float values[4];
+  const float u = static_cast<float>(column.x_in_patch) - centre;
+  column.x = column_of(patch.x, u);
+  column.y = column_of(patch.y, u);
+  column.base_x = patch.base_x;
+  column.base_y = patch.base_y;
+  column.first_v = static_cast<float>(column.y_in_patch) - centre;
+  column.mask = patch.mask;
+  column.table = patch.table;
+  return column;
+}
+
+// Row `r` of a column, counted from its first, where not all is valid or positions are explicit.
+template <int kChannel>
+PATTERND_DEVICE float value_at(const RectifyParameters& p, const RectifyColumn& column, int r) {
+  const int side = 1 << p.patch_side_log2;
+  const int row = column.y_in_patch + r;
+  if (column.mask == kPatchNoneValid) return p.border;
+  if (column.mask >= 0 &&
+      (global<const u32>(p.masks)[column.mask * side + row] >> column.x_in_patch & 1U) == 0U)
+    return p.border;
+  const float v = column.first_v + static_cast<float>(r);
+  float x = value_of(column.x, v);
+  float y = value_of(column.y, v);
+  if (column.table >= 0) {
+    const float* position =
+        global<const float>(p.tables) +
+        2 * ((static_cast<i64>(column.table) * side + row) * side + column.x_in_patch);
+    x = position[0];
+    y = position[1];
+  }
+  return sample<kChannel>(p.texture, column.base_x, column.base_y, x, y) * p.scale;
+}
+
+// A warp takes 32 columns by rows_per_warp rows.
+template <class Pixel, int kChannel>
+PATTERND_DEVICE void rectify(const RectifyParameters& p) {
+  constexpr int kRows = 4;  // together, so that their lookups overlap
+  const int x = block_x() * kMaxPatchSide + thread_x();
+  const int y_first = (block_y() * threads_y() + thread_y()) * p.rows_per_warp;
+  if (x >= p.width || y_first >= p.height) return;
+  const RectifyColumn column = column_at(p, x, y_first);
+  const int rows = minimum(p.rows_per_warp, p.height - y_first);
+  u8* out = global<u8>(p.output) + static_cast<i64>(y_first) * p.stride_bytes +
+            x * static_cast<int>(sizeof(Pixel));
+  if (column.mask != kPatchAllValid || column.table >= 0) {
+    for (int r = 0; r < rows; ++r, out += p.stride_bytes)
+      store(reinterpret_cast<Pixel*>(out), value_at<kChannel>(p, column, r));
+    return;
+  }
+  for (int first = 0; first < rows; first += kRows) {
+    float values[kRows];
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      float source_x = value_of(row_x, u + static_cast<float>(j));
-      float source_y = value_of(row_y, u + static_cast<float>(j));
-      if (patch.table >= 0) {
-        const float* position =
-            global<const float>(p.tables) +
-            2 * ((static_cast<i64>(patch.table) * side + y_in_patch) * side + x_in_patch + j);
-        source_x = position[0];
-        source_y = position[1];
-      }
-      const float value =
-          sample<kChannel>(p.texture, patch.base_x, patch.base_y, source_x, source_y);
-      values[j] = (valid >> j & 1U) != 0U ? value * p.scale : p.border;
+    for (int j = 0; j < kRows; ++j) {
+      const float v = column.first_v + static_cast<float>(first + j);
+      values[j] = sample<kChannel>(p.texture, column.base_x, column.base_y, value_of(column.x, v),
+                                   value_of(column.y, v)) *
+                  p.scale;
     }
-    store(reinterpret_cast<Pixel*>(global<u8>(p.output) + static_cast<i64>(y) * p.stride_bytes), x,
-          values, count);
+#pragma unroll
+    for (int j = 0; j < kRows; ++j, out += p.stride_bytes)
+      if (first + j < rows) store(reinterpret_cast<Pixel*>(out), values[j]);
   }
 }
 

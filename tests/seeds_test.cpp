@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
-#include "cuda/kernels/turn.h"
 #include "cuda/study/seeds_metrics.h"
 #include "cuda/study/seeds_rectify_scene.h"
 #include "cuda/study/seeds_search_scene.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cuda/kernels/turn.h"
 #include "cuda/picture.h"
 #include "cuda/study/seeds_bench.h"
 #include "tools/synth/render.h"
@@ -119,10 +118,10 @@ std::vector<StudyTurn> seed_turns(const Image& pattern) {
   const double half_x = (pattern.width() - 1) / 2.0;
   const double half_y = (pattern.height() - 1) / 2.0;
   for (int i = 0; i < kSeedAngles; ++i) {
-    const Turn turn = turn_of(kAngleStepDeg * i - 180);
-    const double c = std::abs(turn.cosine);
-    const double s = std::abs(turn.sine);
-    turns.push_back({static_cast<float>(turn.cosine), static_cast<float>(turn.sine),
+    const double angle = (kAngleStepDeg * i - 180) * 0.017453292519943295;
+    const double c = std::abs(std::cos(angle));
+    const double s = std::abs(std::sin(angle));
+    turns.push_back({static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle)),
                      static_cast<float>(c * half_x + s * half_y + kSlack),
                      static_cast<float>(s * half_x + c * half_y + kSlack)});
   }

@@ -51,6 +51,9 @@ Result<ComponentsStage> ComponentsStage::create(const std::shared_ptr<const Devi
   if (options.labels && components::has_filters(params))
     return fail(ErrorCode::kUnsupported,
                 "components: labels without the filtered components are made on the CPU");
+  if (device->image() == "universal")
+    return fail(ErrorCode::kUnsupported,
+                "components: the universal device image labels wrongly; label on the CPU");
   auto region = components::region_of(params, width, height);
   if (!region) return tl::make_unexpected(region.error());
   ComponentsStage stage;

@@ -32,7 +32,9 @@ inline constexpr int kDefaultComponentCap = 1 << 20;
 class ComponentsStage {
  public:
   // For pictures of this size; formats and errors as ComponentLabeller::create, and kUnsupported
-  // for what the CPU alone does (filters on labels).
+  // for what the CPU alone does (filters on labels), and with the universal device image: its
+  // exchanges within warps, which old PTX cannot make wait for lanes that a branch has parted, went
+  // wrong on the one GPU where it was tried, an H200.
   [[nodiscard]] static Result<ComponentsStage> create(const std::shared_ptr<const Device>& device,
                                                       int width, int height, PixelFormat format,
                                                       const BlobParams& params,

@@ -64,10 +64,12 @@ class Work:
     formula: str = ""
 
 
-# Instructions a pixel of rectify.cu. Floating: the position 4 fused multiply-adds and a quarter of
-# the row's 12; rounding, weights and texel 13; interpolation 6; scale 1: 27. Integer: addresses,
-# bounds and the valid bits 13. Loads, stores, lookups, moves and branches 18.
-RECTIFY_INSTRUCTIONS = 27 + 13 + 18
+# Instructions a pixel of rectify.cu: the row and its position 6; rounding, weights and texel 13; the
+# lookup 1; interpolation 6; scale, rounding and storing 6. For each column of a warp's rows 70 more:
+# on small GPUs a warp takes 32 rows.
+RECTIFY_INSTRUCTIONS = 6 + 13 + 1 + 6 + 6
+RECTIFY_COLUMN_INSTRUCTIONS = 70
+RECTIFY_ROWS = 32
 # pyramid.cu, for each pixel written: 4 loads, 4 sums, a shift, bounds and addresses 16.
 HALVE_INSTRUCTIONS = 25
 
@@ -77,8 +79,10 @@ def rectify(work, pixel_bytes):
     pixels = r["width"] * r["height"]
     return Work(f"rectify, {8 * pixel_bytes} bit",
                 pixels * pixel_bytes * r["share_read"] + r["patches"] * r["patch_bytes"],
-                pixels * pixel_bytes, RECTIFY_INSTRUCTIONS * pixels, 0, pixels,
-                formula="reads W·H·s·share + 96 a patch, writes W·H·s; 58 and a lookup a pixel")
+                pixels * pixel_bytes,
+                (RECTIFY_INSTRUCTIONS + RECTIFY_COLUMN_INSTRUCTIONS / RECTIFY_ROWS) * pixels, 0,
+                pixels,
+                formula="reads W·H·s·share + 96 a patch, writes W·H·s; 34 and a lookup a pixel")
 
 
 def pyramid(work):
@@ -91,53 +95,76 @@ def pyramid(work):
 
 
 # coarse_search.cu: prepare 40 a pixel of the level (two running sums over a warp); bound 14 a run
-# and position of a group; search a fused multiply-add a tap and position, and a quarter as much for
-# loads, rounded spans and the list.
+# and position of a group; search a fused multiply-add a pixel of the template and position, a fifth
+# more for rounded rows and spans, and of all that a quarter more for loads and the list; judge 14 a run and 60 more for positions
+# that see only a part of the pattern (those over the bound are few beside them).
 PREPARE_INSTRUCTIONS = 40
-BOUND_INSTRUCTIONS = 14
-SEARCH_OVERHEAD = 1.25
+RUN_INSTRUCTIONS = 14
+SEARCH_OVERHEAD = 1.2 * 1.25
+JUDGE_INSTRUCTIONS = 60
 
 
 def coarse(work):
     c = work["coarse"]
     pixels = work["coarse_width"] * work["coarse_height"]
+    runs = c["runs_of_groups"] / c["groups"]
     yield Work("coarse_prepare", pixels, 12 * pixels, PREPARE_INSTRUCTIONS * pixels,
                formula="reads 1 byte, writes 12; 40 a pixel of the level")
     yield Work("coarse_bound", 8 * pixels, 4 * c["positions"] * c["groups"],
-               BOUND_INSTRUCTIONS * c["runs_of_groups"] * c["positions"],
+               RUN_INSTRUCTIONS * c["runs_of_groups"] * c["positions"],
                formula="writes 4 a position and group; 14 a run and position")
-    yield Work("coarse_search", 4 * pixels + 4 * c["pixels_of_planes"], 0,
+    yield Work("coarse_search", 4 * pixels + 4 * c["pixels_of_planes"] +
+               4 * c["positions"] * c["groups"], 12 * c["border_positions"],
                SEARCH_OVERHEAD * c["multiply_adds"],
-               formula="1.25 a position and pixel of all planes")
+               formula="1.5 a position and pixel of all planes")
+    yield Work("coarse_judge", 12 * c["border_positions"] + 8 * pixels, 0,
+               (RUN_INSTRUCTIONS * runs + JUDGE_INSTRUCTIONS) * c["border_positions"],
+               formula="14 a run and 60 a position at the borders")
 
 
 # A sample of the picture in a pattern's frame: position 8, weights and texel 10, interpolation 7;
-# with the products of a regression (8 regressors) 30 more, of a score 10 more. A pass also costs
-# each of the block's threads the pose's arithmetic in double precision.
+# with the products of a regression (8 regressors) 30 more, of a score 10 more; a cubic sample takes
+# four lookups and 50 more. A pass also costs each of the block's threads the pose's arithmetic.
 REGRESS_INSTRUCTIONS = 55
 SCORE_INSTRUCTIONS = 35
-PASS_DOUBLES = 150
-POSE_THREADS = 512
+CUBIC_INSTRUCTIONS = 50
+PASS_INSTRUCTIONS = 300
+PASS_DOUBLES = 40
+POSE_THREADS = 384
 PASSES = 3  # regressions until a pose stands still, at most in a step of the trace
 
 
+def pose_work(name, candidates, samples, passes, sample_instructions, lookups, formula):
+    threads = candidates * POSE_THREADS * passes
+    return Work(name, 16 * samples + candidates * samples, 0,
+                candidates * samples * sample_instructions + threads * PASS_INSTRUCTIONS,
+                threads * PASS_DOUBLES, candidates * samples * lookups, formula=formula)
+
+
 def poses(work):
-    for step in work["steps"]:
-        last = step is work["steps"][-1]
-        if not step["traced"] and not last:
-            continue
-        samples = step["width"] * step["height"]
-        candidates = min(step["most_kept"], work["most_coarse"])
-        name = "refine" if last else f"trace_step, level {step['level']}"
-        doubles = candidates * POSE_THREADS * PASS_DOUBLES * (PASSES + 1)
-        yield Work(name, samples * 16 + candidates * samples, 0,
-                   candidates * samples * (PASSES * REGRESS_INSTRUCTIONS + SCORE_INSTRUCTIONS) +
-                   doubles, doubles, candidates * samples * (PASSES + 1),
-                   formula="200 and 4 lookups a candidate and pixel; 600 doubles a thread")
+    steps = [step for step in work["steps"] if step["traced"]]
+    if steps:
+        first = steps[0]["width"] * steps[0]["height"]
+        yield pose_work("trace_glance", work["most_coarse"], first, 1, SCORE_INSTRUCTIONS, 1,
+                        "35 and a lookup a candidate and pixel")
+    for step in steps:
+        yield pose_work(f"trace_step, level {step['level']}", step["most_kept"],
+                        step["width"] * step["height"], PASSES + 1,
+                        PASSES * REGRESS_INSTRUCTIONS + SCORE_INSTRUCTIONS, PASSES + 1,
+                        "200 and 4 lookups a candidate and pixel")
+    last = work["steps"][-1]
+    yield pose_work("refine", last["most_kept"], last["width"] * last["height"], PASSES + 1,
+                    PASSES * (REGRESS_INSTRUCTIONS + CUBIC_INSTRUCTIONS) + SCORE_INSTRUCTIONS,
+                    4 * PASSES + 1, "350 and 13 lookups a candidate and pixel")
+
+
+# Suppression and the choice of what is followed and kept: short lists, so their launches alone.
+LIST_LAUNCHES = 8
 
 
 def frame(work):
-    return [rectify(work, 1), pyramid(work), *coarse(work), *poses(work)]
+    lists = Work("suppression, choices", 0, 0, launches=LIST_LAUNCHES, formula="8 launches")
+    return [rectify(work, 1), pyramid(work), *coarse(work), *poses(work), lists]
 
 
 # ---- Times ------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ class PerformanceModel(unittest.TestCase):
 
     def test_takes_every_step_that_runs_and_no_other(self):
         self.assertEqual([work.kernel for work in model.poses(WORK)],
-                         ["trace_step, level 1", "refine"])
+                         ["trace_glance", "trace_step, level 1", "refine"])
 
     def test_reads_what_ncu_prints(self):
         text = ('==PROF== Connected\n"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'

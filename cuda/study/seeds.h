@@ -35,6 +35,7 @@ inline constexpr SeedStudy kSeedStudies[] = {
     {"streams", study_streams},
     {"search", study_search},
     {"trace", study_trace},
+    {"service", study_service},
 };
 
 // Runs one; what it throws comes back as an Error: the driver's, or kInternal that says which

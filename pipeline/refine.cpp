@@ -345,11 +345,10 @@ bool approach(const RefinePattern& pattern, const TraceImage& image, TraceScratc
 // cancels.
 void score_patch(const TraceLevel& level, const TraceImage& image, const Patch& patch,
                  bool complete, Candidate& candidate) {
-  if (complete) std::fill_n(patch.visible, patch.stride * patch.height, 1.0F);
-  const double mean = mean_of(level.pattern, patch);
-  double visible = 0;
-  const double score =
-      score_partly_at(level.pattern, patch, 0, 0, image.least_contrast, visible, mean);
+  double visible = level.pattern.pixels;
+  const double score = complete ? score_whole(level.pattern, patch, image.least_contrast)
+                                : score_partly_at(level.pattern, patch, 0, 0, image.least_contrast,
+                                                  visible, mean_of(level.pattern, patch));
   candidate.visible = visible / std::max(level.pattern.pixels, 1.0);
   // A sample more or less by rounding is not a question of visibility.
   const bool seen = visible + 0.5 >= image.least_visible * level.pattern.pixels;

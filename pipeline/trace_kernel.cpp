@@ -357,14 +357,32 @@ void sample_partly(const ImageView& image, const ImageView& valid, const Samplin
   }
 }
 
-double score_at(const UprightPattern& pattern, const Patch& patch, int dx, int dy,
-                double least_contrast) {
+namespace {
+
+ShiftSums sums_at(const UprightPattern& pattern, const Patch& patch, int dx, int dy,
+                  double middle) {
   ShiftSums sums;
-  for_row_parts(pattern, patch, dx, dy, 128, [&](const SumRows& rows) {
+  for_row_parts(pattern, patch, dx, dy, static_cast<float>(middle), [&](const SumRows& rows) {
     HWY_DYNAMIC_DISPATCH(sum_rows)(rows, sums);
   });
+  return sums;
+}
+
+double score_of(const UprightPattern& pattern, const ShiftSums& sums, double least_contrast) {
   const double energy = sums.square - sums.sum * sums.sum / pattern.pixels;
   return ncc(sums.product, energy, pattern.energy, pattern.pixels, least_contrast);
+}
+
+}  // namespace
+
+double score_at(const UprightPattern& pattern, const Patch& patch, int dx, int dy,
+                double least_contrast) {
+  return score_of(pattern, sums_at(pattern, patch, dx, dy, 128), least_contrast);
+}
+
+double score_whole(const UprightPattern& pattern, const Patch& patch, double least_contrast) {
+  const double mean = 128 + sums_at(pattern, patch, 0, 0, 128).sum / std::max(pattern.pixels, 1.0);
+  return score_of(pattern, sums_at(pattern, patch, 0, 0, mean), least_contrast);
 }
 
 double score_partly_at(const UprightPattern& pattern, const Patch& patch, int dx, int dy,

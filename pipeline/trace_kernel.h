@@ -66,6 +66,9 @@ struct UprightPattern {
 [[nodiscard]] double score_partly_at(const UprightPattern& pattern, const Patch& patch, int dx,
                                      int dy, double least_contrast, double& visible_pixels,
                                      double middle = 128);
+// The NCC at (0, 0) with all samples visible, exact to floats: the mean is taken off first.
+[[nodiscard]] double score_whole(const UprightPattern& pattern, const Patch& patch,
+                                 double least_contrast);
 // Mean of the visible samples under the pattern's mask.
 [[nodiscard]] double mean_of(const UprightPattern& pattern, const Patch& patch);
 

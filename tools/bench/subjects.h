@@ -13,11 +13,7 @@ void add_rectify(CLI::App& program, Options& options);
 void add_seeds(CLI::App& program, Options& options);
 
 inline constexpr AddBench kSubjects[] = {
-    add_accuracy,
-    add_components,
-    add_match,
-    add_rectify,
-    add_seeds,
+    add_accuracy, add_components, add_match, add_rectify, add_seeds,
 };
 
 }  // namespace patternd::bench

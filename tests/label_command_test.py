@@ -126,8 +126,24 @@ class Label(unittest.TestCase):
     def test_draws_the_remainders(self):
         self.labelled("--threshold", "8", "--draw", "out.png", "--colours", "hash", "small.pgm")
         rows = read_png((self.folder / "out.png").read_bytes())[3]
-        self.assertEqual(rows[0], bytes([0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0]))
-        self.assertEqual(rows[2], bytes([2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1]))
+        # First pixels 1 and 10 are dark: plus 128.
+        self.assertEqual(rows[0], bytes([0, 0, 0, *[129] * 6, *[0] * 6]))
+        self.assertEqual(rows[2], bytes([*[138] * 3, *[0] * 9, *[129] * 3]))
+        (self.folder / "wide.pgm").write_text("P2\n1000 1\n9\n" + "0 " * 999 + "9\n")
+        self.labelled("--threshold", "8", "--draw", "wide.png", "--colours", "hash", "wide.pgm")
+        row = read_png((self.folder / "wide.png").read_bytes())[3][0]
+        self.assertEqual(row[-3:], bytes([999 % 256, (999 - 537) % 256, 999 % 256]))
+
+    def test_draws_what_lies_apart_in_visible_colours_of_its_own(self):
+        side = 60  # 25 dots, none within two pixels of another
+        rows = [" ".join("9" if x % 12 == 5 and y % 12 == 5 else "0" for x in range(side)) for y in range(side)]
+        (self.folder / "dots.pgm").write_text(f"P2\n{side} {side}\n9\n" + "\n".join(rows) + "\n")
+        for colours in ("distinct", "hash"):
+            self.labelled("--threshold", "8", "--draw", "out.png", "--colours", colours, "dots.pgm")
+            drawn = read_png((self.folder / "out.png").read_bytes())[3]
+            seen = {drawn[y][3 * x:3 * x + 3] for y in range(5, side, 12) for x in range(5, side, 12)}
+            self.assertEqual(len(seen), 25, colours)
+            self.assertGreaterEqual(min(max(colour) for colour in seen), 96, colours)
 
     def test_draws_neighbours_in_different_colours(self):
         size = 40

@@ -3,8 +3,10 @@
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import tempfile
+import threading
 import unittest
 
 BIN = pathlib.Path(os.environ["PATTERND_BIN"])
@@ -71,6 +73,28 @@ class Cli(unittest.TestCase):
             self.assertEqual(done.returncode, 2, words)
             self.assertTrue(done.stderr.strip(), words)
             self.assertEqual(done.stdout, "", words)
+
+    def test_watches_the_service_that_is_named_behind_a_pattern_and_tells_of_drift(self):
+        drift = {"type": "drift", "moved": True, "found": 2, "worst_mm": 1.25, "shift_mm": [0.5, -0.75], "turn_deg": 0.125}
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            server.settimeout(60)
+            asked = []
+
+            def serve():
+                client, _ = server.accept()
+                with client, client.makefile("rw") as lines:
+                    asked.append(json.loads(lines.readline()))
+                    lines.write(json.dumps(drift) + "\n" + json.dumps({**drift, "moved": False}) + "\n")
+
+            service = threading.Thread(target=serve)
+            service.start()
+            done = run("watch", "--pattern", "bolt", "--pattern", "nut", f"127.0.0.1:{server.getsockname()[1]}")
+            service.join()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(asked[0]["patterns"], ["bolt", "nut"])
+        figures = "2 fiducials found, worst 1.250 mm off, shift (0.500, -0.750) mm, turn 0.125 deg"
+        self.assertEqual(done.stdout, f"drift: the camera has moved: {figures}\n"
+                                      f"drift: the camera is in its place again: {figures}\n")
 
     def test_teaches_a_part_of_a_photograph_and_finds_it_there(self):
         photo = self.sample("graf1.png")

@@ -51,11 +51,27 @@ std::string result_in_words(const Json& result) {
   return words;
 }
 
+std::string drift_in_words(const Json& drift) {
+  const Json shift = drift.value("shift_mm", Json::array());
+  const auto part = [&](std::size_t i) {
+    return i < shift.size() && shift[i].is_number() ? shift[i].get<double>() : 0.0;
+  };
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "drift: the camera %s: %.0f fiducials found, worst %.3f mm off, "
+                "shift (%.3f, %.3f) mm, turn %.3f deg\n",
+                drift.value("moved", false) ? "has moved" : "is in its place again",
+                number(drift, "found"), number(drift, "worst_mm"), part(0), part(1),
+                number(drift, "turn_deg"));
+  return text;
+}
+
 std::string in_words(const Json& object) {
   const std::string type = object.value("type", "");
   if (type == "result") return result_in_words(object);
   if (type == "camera")
     return "camera " + object.value("state", "") + ": " + object.value("reason", "") + "\n";
+  if (type == "drift") return drift_in_words(object);
   if (type == "dropped")
     return std::to_string(static_cast<std::int64_t>(number(object, "count"))) +
            " results were lost because we read too slowly\n";
@@ -105,7 +121,9 @@ void add_watch(CLI::App& program, Context& context) {
   CLI::App* command =
       program.add_subcommand("watch", "Shows the results of a running service as they come");
   add_service_option(command, a.service);
-  command->add_option("--pattern", a.patterns, "Matches of this pattern alone; may be repeated");
+  // One name an option, or SERVICE behind it would be taken for a second name.
+  command->add_option("--pattern", a.patterns, "Matches of this pattern alone; may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--every", a.every, "One result in so many")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -81,21 +82,33 @@ Result<void> write_label_png(const std::string& path, const ImageView& labels) {
 using Rgb = std::array<std::uint8_t, 3>;
 using Neighbours = std::vector<std::pair<std::int32_t, std::int32_t>>;
 
-// Colour number n >= 1: its bits are dealt out to red, green and blue from the top (the PASCAL VOC
-// colour map), so that small numbers differ much and no two are equal.
+// Colour number n >= 1: hues a golden angle apart, so that neighbouring numbers differ much. Those
+// of a round of 32 that come nearest (13 and 21 numbers apart) differ in brightness; rounds differ
+// in saturation and brightness. Never dark.
 Rgb palette_colour(std::uint32_t number) {
-  Rgb colour{};
-  for (unsigned bit = 0; bit < 8; ++bit)
-    for (unsigned channel = 0; channel < 3; ++channel)
-      colour[channel] = static_cast<std::uint8_t>(colour[channel] |
-                                                  (number >> (3 * bit + channel) & 1) << (7 - bit));
-  return colour;
+  const double turn = 0.618033988749895 * (number - 1);
+  const double hue = 6 * (turn - std::floor(turn));
+  const std::uint32_t round = (number - 1) / 32;
+  const double brightness = (number % 2 == 1 ? 255 : 175) - 15 * (round % 4);
+  const double saturation = 0.9 - 0.2 * (round / 4 % 3);
+  const auto channel = [&](double shift) {
+    const double k = std::fmod(shift + hue, 6);
+    const double part = std::clamp(std::min(k, 4 - k), 0.0, 1.0);
+    return static_cast<std::uint8_t>(std::lround(brightness * (1 - saturation * part)));
+  };
+  return {channel(5), channel(3), channel(1)};
 }
 
-Rgb hash_colour(std::int32_t label) {
-  return {static_cast<std::uint8_t>(label % 1027 % 256),
-          static_cast<std::uint8_t>(label % 537 % 256),
-          static_cast<std::uint8_t>(label % 3531 % 256)};
+// The report's remainders. Its labels are places of pixels, not 1, 2, 3, …, whose colours would all
+// be nearly black; what is dark still is lifted.
+Rgb hash_colour(std::size_t place) {
+  Rgb colour{static_cast<std::uint8_t>(place % 1027 % 256),
+             static_cast<std::uint8_t>(place % 537 % 256),
+             static_cast<std::uint8_t>(place % 3531 % 256)};
+  constexpr std::uint8_t kDark = 96;
+  if (*std::max_element(colour.begin(), colour.end()) >= kDark) return colour;
+  for (std::uint8_t& channel : colour) channel = static_cast<std::uint8_t>(channel + 128);
+  return colour;
 }
 
 void remove_repeats(Neighbours& pairs) {
@@ -132,9 +145,14 @@ Neighbours find_neighbours(const ImageView& labels) {
   return pairs;
 }
 
-// The smallest colour number that no neighbour with a smaller label has, label by label.
+// A colour number a label (index 0: the background, unused): starts at the label's own place in a
+// round of 32, so that components differ far apart too, and goes on to the first number that no
+// neighbour with a smaller label has.
 std::vector<std::uint32_t> number_colours(const ImageView& labels) {
-  std::vector<std::uint32_t> numbers(static_cast<std::size_t>(largest_label(labels)) + 1, 1);
+  constexpr std::uint32_t kRound = 32;
+  std::vector<std::uint32_t> numbers(static_cast<std::size_t>(largest_label(labels)) + 1);
+  for (std::size_t label = 1; label < numbers.size(); ++label)
+    numbers[label] = 1 + static_cast<std::uint32_t>(label - 1) % kRound;
   const Neighbours pairs = find_neighbours(labels);
   std::vector<std::uint32_t> taken;
   for (auto pair = pairs.begin(); pair != pairs.end();) {
@@ -143,12 +161,33 @@ std::vector<std::uint32_t> number_colours(const ImageView& labels) {
     for (; pair != pairs.end() && pair->first == label; ++pair)
       taken.push_back(numbers[static_cast<std::size_t>(pair->second)]);
     std::sort(taken.begin(), taken.end());
-    std::uint32_t number = 1;
-    for (const std::uint32_t other : taken)
-      if (other == number) ++number;
-    numbers[static_cast<std::size_t>(label)] = number;
+    std::uint32_t& number = numbers[static_cast<std::size_t>(label)];
+    const auto first = std::lower_bound(taken.begin(), taken.end(), number);
+    for (auto other = first; other != taken.end(); ++other)
+      if (*other == number) ++number;
   }
   return numbers;
+}
+
+// A colour a label (index 0: black, the background).
+std::vector<Rgb> choose_colours(const ImageView& labels, LabelColours colours) {
+  std::vector<Rgb> chosen(static_cast<std::size_t>(largest_label(labels)) + 1);
+  if (colours == LabelColours::kDistinct) {
+    const std::vector<std::uint32_t> numbers = number_colours(labels);
+    for (std::size_t i = 1; i < chosen.size(); ++i) chosen[i] = palette_colour(numbers[i]);
+    return chosen;
+  }
+  std::size_t place = 0;
+  std::size_t seen = 0;  // labels come in the order of their first pixels
+  for (int y = 0; y < labels.height; ++y) {
+    const auto* row = labels.row<std::int32_t>(y);
+    for (int x = 0; x < labels.width; ++x, ++place) {
+      if (static_cast<std::size_t>(row[x]) <= seen) continue;
+      seen = static_cast<std::size_t>(row[x]);
+      chosen[seen] = hash_colour(place);
+    }
+  }
+  return chosen;
 }
 
 }  // namespace
@@ -176,16 +215,12 @@ Result<void> write_label_file(const std::string& path, const ImageView& labels) 
 Result<Image> colour_labels(const ImageView& labels, LabelColours colours) {
   auto picture = Image::create(labels.width, labels.height, PixelFormat::kRgb8);
   if (!picture) return picture;
-  std::vector<std::uint32_t> numbers;
-  if (colours == LabelColours::kDistinct) numbers = number_colours(labels);
+  const std::vector<Rgb> chosen = choose_colours(labels, colours);
   for (int y = 0; y < labels.height; ++y) {
     const auto* from = labels.row<std::int32_t>(y);
     auto* to = picture->row<std::uint8_t>(y);
     for (int x = 0; x < labels.width; ++x) {
-      Rgb colour{};
-      if (from[x] != 0 && colours == LabelColours::kHash) colour = hash_colour(from[x]);
-      if (from[x] != 0 && colours == LabelColours::kDistinct)
-        colour = palette_colour(numbers[static_cast<std::size_t>(from[x])]);
+      const Rgb& colour = chosen[static_cast<std::size_t>(from[x])];
       std::copy(colour.begin(), colour.end(), to + 3 * x);
     }
   }

@@ -14,8 +14,9 @@ namespace patternd::tools {
 [[nodiscard]] Result<void> check_label_file_name(const std::string& path);
 
 enum class LabelColours {
-  kDistinct,  // components that lie within two pixels of each other differ
-  kHash,      // the report's (R6): remainders by 1027, 537 and 3531, modulo 256
+  kDistinct,  // components that lie within two pixels of each other differ, and up to 32 in all
+  kHash,      // the report's (R6): remainders of the first pixel's place (counted from 0 along the
+              // rows) by 1027, 537 and 3531, modulo 256; each plus 128 where all are under 96
 };
 // A picture of the labels (kRgb8); the background is black.
 [[nodiscard]] Result<Image> colour_labels(const ImageView& labels, LabelColours colours);

@@ -1,7 +1,7 @@
 /* Teaches a pattern from a rectangle of a picture, then finds it in the whole picture: the C API in
  * one page.
  *
- *   cc find.c -lpatternd -o find
+ *   cc find.c -lpatternd -lm -o find          (installed; from a build folder: the README)
  *
  * The picture is made here, so that the example needs no files: a grey ramp with a few bright
  * shapes. */

@@ -237,6 +237,11 @@ bool Client::wants_input() const {
   return !input_closed_ && (closing_ || (has_room() && !held_back_ && !has_line()));
 }
 
+bool Client::done() const {
+  const bool subscribed = subscription_.results || subscription_.camera || subscription_.drift;
+  return input_closed_ && !has_line() && !subscribed && expected_replies_ == 0;
+}
+
 void Client::begin_close(std::int64_t deadline_ns) {
   if (closing_) return;
   closing_ = true;

@@ -38,6 +38,9 @@ class Client {
   // Text that may be long, sent in order between other lines; `busy` (may be null) becomes false
   // once the socket has taken all of it. Who sends these bounds how many wait.
   void send_bulk(std::string text, std::shared_ptr<std::atomic<bool>> busy);
+  // A command was taken whose reply comes later, and that reply.
+  void expect_reply() { ++expected_replies_; }
+  void reply_came() { --expected_replies_; }
   void subscribe(const Subscription& subscription);
   [[nodiscard]] const Subscription& subscription() const { return subscription_; }
 
@@ -74,6 +77,8 @@ class Client {
   [[nodiscard]] bool oversized() const;
   [[nodiscard]] bool wants_input() const;
   [[nodiscard]] bool input_closed() const { return input_closed_; }
+  // It asks for nothing more, and nothing more is to come to it once what waits has been sent.
+  [[nodiscard]] bool done() const;
 
   // Nothing more is read as a command; once all is sent the connection is to be closed, or at the
   // deadline (CLOCK_MONOTONIC).
@@ -127,6 +132,7 @@ class Client {
   std::uint64_t considered_ = 0;  // results since the subscription
   std::uint64_t dropped_ = 0;     // not yet told
   std::uint64_t dropped_total_ = 0;
+  std::uint64_t expected_replies_ = 0;
   Subscription subscription_;
   std::vector<std::string> wanted_starts_;  // {"pattern":"NAME", of each wanted pattern
 };

@@ -26,7 +26,7 @@ class FrameSender {
   static constexpr std::size_t kMostRequests = 4;
 
   // Hands text to a client, in order. `busy` is true and becomes false once the text is on its way
-  // for good.
+  // for good; null with the reply.
   using Send = std::function<void(std::uint64_t client, std::string text,
                                   std::shared_ptr<std::atomic<bool>> busy)>;
   explicit FrameSender(Send send);

@@ -85,6 +85,7 @@ void Publisher::reply(std::uint64_t client, std::string line) {
   post([this, client, text = std::move(line)] {
     const auto found = clients_.find(client);
     if (found == clients_.end()) return;
+    found->second->reply_came();
     found->second->send_own(text);
     if (!advance(*found->second)) remove_client(client);
   });
@@ -97,6 +98,7 @@ void Publisher::send_bulk(std::uint64_t client, std::string text,
   post([this, client, moved, busy_flag = std::move(busy)] {
     const auto found = clients_.find(client);
     if (found == clients_.end()) return;
+    if (busy_flag == nullptr) found->second->reply_came();
     found->second->send_bulk(std::move(*moved), busy_flag);
     const bool blocked = (found->second->watched_events & EPOLLOUT) != 0;
     if (!blocked && !advance(*found->second)) remove_client(client);
@@ -370,6 +372,7 @@ void Publisher::execute(Client& client, const ClientCommand& command) {
     case ClientCommand::Kind::kLatency:
       return client.send_own(reply_line(command.name, callbacks_.latency()));
     case ClientCommand::Kind::kReload:
+      client.expect_reply();
       return callbacks_.reload(client.id());
     case ClientCommand::Kind::kRecord:
     case ClientCommand::Kind::kSnapshot:
@@ -390,14 +393,21 @@ void Publisher::execute(Client& client, const ClientCommand& command) {
 
 void Publisher::execute_frames(Client& client, const ClientCommand& command) {
   const auto begun = callbacks_.frames(client.id(), command);
-  if (!begun) client.send_own(error_line(command.name, begun.error().message));
+  if (begun)
+    client.expect_reply();
+  else
+    client.send_own(error_line(command.name, begun.error().message));
 }
 
 bool Publisher::advance(Client& client) {
   const Client::Flow flow = client.flush(ring_);
   if (flow == Client::Flow::kGone) return false;
-  if (flow == Client::Flow::kIdle && client.closing() && !client.output_finished())
+  // Many programs close their whole connection in a way that looks like this from here; they would
+  // stay until the network gives them up.
+  const bool done = flow == Client::Flow::kIdle && !client.closing() && client.done();
+  if (done || (flow == Client::Flow::kIdle && client.closing() && !client.output_finished()))
     client.finish_output();
+  if (done) return false;
   watch(client, flow == Client::Flow::kBlocked);
   if (!client.asking && client.may_ask()) {
     client.asking = true;

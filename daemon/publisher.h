@@ -87,9 +87,10 @@ class Publisher {
   void submit(ResultSlot* slot);
   void abandon(ResultSlot* slot);
 
-  // From any thread; done by the publisher's thread soon after.
+  // From any thread; done by the publisher's thread soon after. reply(): to a `reload`.
   void reply(std::uint64_t client, std::string line);
-  // As Client::send_bulk(); nothing where the client has gone.
+  // As Client::send_bulk(); nothing where the client has gone. Without `busy` it is the reply to
+  // `record` or `snapshot`.
   void send_bulk(std::uint64_t client, std::string text, std::shared_ptr<std::atomic<bool>> busy);
   void tell_camera(bool lost, const std::string& reason,
                    const std::optional<FrameSize>& frame = std::nullopt);
@@ -159,7 +160,8 @@ class Publisher {
   void answer(Client& client, std::string_view line);
   void execute(Client& client, const ClientCommand& command);
   void execute_frames(Client& client, const ClientCommand& command);
-  // Sends what can be sent and watches for what is missing; false when the client has gone.
+  // Sends what can be sent and watches for what is missing; false when the client has gone, or has
+  // closed its side and nothing more is to come to it.
   bool advance(Client& client);
   void watch(Client& client, bool blocked);
   void watch_listeners();

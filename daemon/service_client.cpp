@@ -63,7 +63,12 @@ Result<FileDescriptor> connect_tcp(const Address& address, int timeout_ms) {
   for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
     FileDescriptor socket_fd(socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     error = connect_within(socket_fd.get(), each->ai_addr, each->ai_addrlen, timeout_ms);
-    if (error == 0) return socket_fd;
+    if (error != 0) continue;
+    // However this program ends, the service is told that nobody reads any more; an ordinary close
+    // only says that nothing more is sent.
+    const linger reset{1, 0};
+    setsockopt(socket_fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    return socket_fd;
   }
   return nobody_answers(address, std::strerror(error));
 }

@@ -92,6 +92,47 @@ TEST_F(PublisherTest, GoesOnSendingToAClientThatClosedItsSide) {
   EXPECT_EQ(next(client)["seq"], 2);
 }
 
+TEST_F(PublisherTest, ClosesAClientThatClosedItsSideOnceNothingMoreComesToIt) {
+  start();
+  ServiceClient client = connect_and_greet();
+  ASSERT_TRUE(client.ask({{"command", "subscribe"}, {"types", Json::array()}}));
+  EXPECT_EQ(publisher_->counters().clients, 1U);
+  ASSERT_TRUE(client.send_text("{\"command\":\"status\"}\n{\"command\":\"reload\"}\n"));
+  client.close_output();
+  EXPECT_EQ(next(client)["command"], "status");
+  EXPECT_EQ(next(client)["command"], "reload");
+  const auto end = client.read_line(kPatienceMs);
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().code, ErrorCode::kEndOfStream) << end.error().message;
+  publisher_->settle();
+  EXPECT_EQ(publisher_->counters().clients, 0U);
+}
+
+TEST_F(PublisherTest, KeepsAClientThatClosedItsSideForCameraMessages) {
+  start();
+  ServiceClient client = connect_and_greet();
+  ASSERT_TRUE(client.ask({{"command", "subscribe"}, {"types", {"camera"}}}));
+  client.close_output();
+  publisher_->tell_camera(true, "unplugged");
+  EXPECT_EQ(next(client)["reason"], "unplugged");
+  publisher_->tell_camera(false, "fake camera");
+  EXPECT_EQ(next(client)["state"], "back");
+}
+
+// As patternctl snapshot does: no results, so that nothing sent finds out that nobody reads.
+TEST_F(PublisherTest, NoticesAtOnceThatAServiceClientHasGone) {
+  start();
+  {
+    ServiceClient client = connect_and_greet();
+    ASSERT_TRUE(client.ask({{"command", "subscribe"}, {"types", {"camera"}}}));
+    EXPECT_EQ(publisher_->counters().clients, 1U);
+  }
+  const std::int64_t deadline_ns = monotonic_ns() + kPatienceMs * std::int64_t{1'000'000};
+  while (publisher_->counters().clients > 0 && monotonic_ns() < deadline_ns)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(publisher_->counters().clients, 0U);
+}
+
 TEST_F(PublisherTest, AnswersBadLinesAndLivesOn) {
   start();
   ServiceClient client = connect_and_greet();

@@ -352,6 +352,28 @@ TEST_F(ServiceTest, SendsFramesToWhomAsksForThem) {
   for (std::size_t i = 1; i < numbers.size(); ++i) EXPECT_GE(numbers[i], numbers[i - 1] + 2);
 }
 
+TEST_F(ServiceTest, SendsTheFramesThatAClientWaitsForAfterItClosedItsSide) {
+  ASSERT_TRUE(create());
+  run();
+  ServiceClient client = connect();
+  ASSERT_TRUE(client.ask({{"command", "subscribe"}, {"types", Json::array()}}));
+  ASSERT_TRUE(client.send_line({{"command", "record"}, {"frames", 2}}));
+  client.close_output();
+  (void)status();  // by now the service knows
+  std::vector<std::string> types;
+  for (;;) {
+    camera_->allow(1);
+    const auto line = client.read_line(5);
+    if (!line && line.error().code == ErrorCode::kTimeout) continue;
+    if (!line) {
+      EXPECT_EQ(line.error().code, ErrorCode::kEndOfStream) << line.error().message;
+      break;
+    }
+    types.push_back(Json::parse(*line).value("type", ""));
+  }
+  EXPECT_EQ(types, (std::vector<std::string>{"frame", "frame", "reply"}));
+}
+
 TEST_F(ServiceTest, SaysWhyNoFramesCanBeRecorded) {
   camera_->fail_with({ErrorCode::kNotFound, "/dev/video9: no such camera"});
   ASSERT_TRUE(create());

@@ -135,6 +135,13 @@ Result<void> write_image(const std::string& path, const ImageView& image) {
   return write_whole(path, encoded->data(), encoded->size());
 }
 
+Result<void> check_image_file_name(const std::string& path, bool colour) {
+  const char* plain = colour ? ".ppm" : ".pgm";
+  if (ends_with(path, ".png") || ends_with(path, plain)) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              path + ": pictures are written as .png or " + plain + "; give the file such a name");
+}
+
 Result<void> write_plain_pnm(const std::string& path, const ImageView& image) {
   if (auto ok = check_view(image, path); !ok) return ok;
   auto text = encode_plain_pnm(image);

@@ -26,6 +26,9 @@ enum class ReadAs {
 // Writes PNG (8- or 16-bit grey, or colour), or PGM/PPM where the name ends in .pgm/.ppm. The file
 // appears whole or not at all (written beside and renamed).
 [[nodiscard]] Result<void> write_image(const std::string& path, const ImageView& image);
+// The name's ending is one that write_image has a format for: .png, .pgm for grey pictures, .ppm
+// for colour. To be asked before the work; write_image itself takes any name, and writes PNG.
+[[nodiscard]] Result<void> check_image_file_name(const std::string& path, bool colour = false);
 // Plain-text PGM (P2) or PPM (P3).
 [[nodiscard]] Result<void> write_plain_pnm(const std::string& path, const ImageView& image);
 

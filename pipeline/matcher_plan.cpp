@@ -36,47 +36,17 @@ std::string text(double value) {
   return buffer;
 }
 
+bool within(double value, double low, double high) { return value >= low && value <= high; }
+
 tl::unexpected<Error> refuse(const PatternSearch& search, const std::string& key,
                              const std::string& value, const std::string& accepted) {
   return fail(ErrorCode::kInvalidArgument,
               "pattern " + search.pattern->name + ": " + key + " is " + value + "; " + accepted);
 }
 
-bool within(double value, double low, double high) { return value >= low && value <= high; }
-
 Result<void> check_params(const PatternSearch& search) {
-  const SearchParams& p = search.params;
-  if (!(p.min_score > 0 && p.min_score <= 1))
-    return refuse(search, "min_score", text(p.min_score), "it must be over 0 and at most 1");
-  if (p.max_matches < 1 || p.max_matches > 1000)
-    return refuse(search, "max_matches", std::to_string(p.max_matches), "it must be 1 to 1000");
-  for (const Range& range : p.angle_deg) {
-    if (!within(range.low, -3600, 3600) || !within(range.high, range.low, 3600)) {
-      return refuse(search, "angle", "[" + text(range.low) + ", " + text(range.high) + "]",
-                    "it must be [low, high] in degrees with low <= high");
-    }
-  }
-  if (!within(p.scale.low, 0.1, 10) || !within(p.scale.high, p.scale.low, 10)) {
-    return refuse(search, "scale", "[" + text(p.scale.low) + ", " + text(p.scale.high) + "]",
-                  "it must be [low, high] with 0.1 <= low <= high <= 10");
-  }
-  if (!within(p.max_overlap, 0, 1))
-    return refuse(search, "max_overlap", text(p.max_overlap), "it must be 0 to 1");
-  if (!(p.min_visible > 0 && p.min_visible <= 1))
-    return refuse(search, "min_visible", text(p.min_visible), "it must be over 0 and at most 1");
-  if (!within(p.min_contrast, 0, 255))
-    return refuse(search, "min_contrast", text(p.min_contrast), "it must be 0 to 255 grey levels");
-  if (p.symmetry < 1 || p.symmetry > 360)
-    return refuse(search, "symmetry", std::to_string(p.symmetry), "it must be 1 to 360");
-  if (p.angle_step_deg && !within(*p.angle_step_deg, 0.01, 60))
-    return refuse(search, "angle_step", text(*p.angle_step_deg), "it must be 0.01 to 60 degrees");
-  if (p.roi && !(within(p.roi->x, -1e6, 1e6) && within(p.roi->y, -1e6, 1e6) &&
-                 within(p.roi->width, 0, 1e6) && within(p.roi->height, 0, 1e6))) {
-    return refuse(search, "roi",
-                  "[" + text(p.roi->x) + ", " + text(p.roi->y) + ", " + text(p.roi->width) + ", " +
-                      text(p.roi->height) + "]",
-                  "it must be [x, y, width, height] in pixels, width and height not negative");
-  }
+  const auto fault = find_fault(search.params);
+  if (fault) return refuse(search, fault->key, fault->value, fault->accepted);
   return {};
 }
 
@@ -191,6 +161,41 @@ void plan_steps(PatternPlan& plan, int size_levels, double step_top_deg, bool wi
 }
 
 }  // namespace
+
+std::optional<ParamFault> find_fault(const SearchParams& p) {
+  if (!(p.min_score > 0 && p.min_score <= 1))
+    return ParamFault{"min_score", text(p.min_score), "it must be over 0 and at most 1"};
+  if (p.max_matches < 1 || p.max_matches > 1000)
+    return ParamFault{"max_matches", std::to_string(p.max_matches), "it must be 1 to 1000"};
+  for (const Range& range : p.angle_deg) {
+    if (!within(range.low, -3600, 3600) || !within(range.high, range.low, 3600)) {
+      return ParamFault{"angle", "[" + text(range.low) + ", " + text(range.high) + "]",
+                        "it must be [low, high] in degrees with low <= high"};
+    }
+  }
+  if (!within(p.scale.low, 0.1, 10) || !within(p.scale.high, p.scale.low, 10)) {
+    return ParamFault{"scale", "[" + text(p.scale.low) + ", " + text(p.scale.high) + "]",
+                      "it must be [low, high] with 0.1 <= low <= high <= 10"};
+  }
+  if (!within(p.max_overlap, 0, 1))
+    return ParamFault{"max_overlap", text(p.max_overlap), "it must be 0 to 1"};
+  if (!(p.min_visible > 0 && p.min_visible <= 1))
+    return ParamFault{"min_visible", text(p.min_visible), "it must be over 0 and at most 1"};
+  if (!within(p.min_contrast, 0, 255))
+    return ParamFault{"min_contrast", text(p.min_contrast), "it must be 0 to 255 grey levels"};
+  if (p.symmetry < 1 || p.symmetry > 360)
+    return ParamFault{"symmetry", std::to_string(p.symmetry), "it must be 1 to 360"};
+  if (p.angle_step_deg && !within(*p.angle_step_deg, 0.01, 60))
+    return ParamFault{"angle_step", text(*p.angle_step_deg), "it must be 0.01 to 60 degrees"};
+  if (p.roi && !(within(p.roi->x, -1e6, 1e6) && within(p.roi->y, -1e6, 1e6) &&
+                 within(p.roi->width, 0, 1e6) && within(p.roi->height, 0, 1e6))) {
+    return ParamFault{"roi",
+                      "[" + text(p.roi->x) + ", " + text(p.roi->y) + ", " + text(p.roi->width) +
+                          ", " + text(p.roi->height) + "]",
+                      "it must be [x, y, width, height] in pixels, width and height not negative"};
+  }
+  return std::nullopt;
+}
 
 Result<PatternPlan> plan_pattern(const PatternSearch& search, const MatcherConfig& config) {
   if (!search.pattern || search.pattern->picture.empty())

@@ -2,6 +2,8 @@
 // search.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "pipeline/coarse_search.h"
@@ -47,6 +49,15 @@ struct PatternPlan {
     return step + 1 < steps.size();
   }
 };
+
+// What is wrong with a parameter: {"min_score", "2", "it must be over 0 and at most 1"}.
+struct ParamFault {
+  std::string key;
+  std::string value;
+  std::string accepted;
+};
+// The first parameter out of its range, whatever the pattern and the picture.
+[[nodiscard]] std::optional<ParamFault> find_fault(const SearchParams& params);
 
 // Checks the parameters against the pattern and the picture and plans the search; `what` begins the
 // messages. The coarse valid mask is filled in by the matcher.

@@ -159,6 +159,20 @@ class Label(unittest.TestCase):
                 same_colour = colours[y][3 * x:3 * x + 3] == colours[y][3 * x + 3:3 * x + 6]
                 self.assertEqual(same_label, same_colour)
 
+    def test_refuses_what_the_configuration_refuses(self):
+        for message, *words in (
+                ("--adaptive: the radius must be a whole number, 1 to 1000", "--adaptive", "0,5"),
+                ("--adaptive: the radius must be a whole number, 1 to 1000", "--adaptive", "1.5,5"),
+                ("--adaptive: the offset must be -65535 to 65535 grey levels", "--adaptive", "1,65536"),
+                ("--threshold: must be -1 to 65535, not 70000", "--threshold", "70000"),
+                ("--threshold: must be -1 to 65535, not nan", "--threshold", "nan"),
+                ("--similarity: must be 0 to 65535, not -1", "--similarity", "-1"),
+                ("--below: stands beside --similarity", "--similarity", "3", "--below"),
+                ("--min-area: must be 1 to 1000000000, not 0", "--otsu", "--min-area", "0"),
+                ("--max-area: is less than the least", "--otsu", "--min-area", "5", "--max-area", "4"),
+                ("--max-elongation: is less than the least", "--otsu", "--min-elongation", "3", "--max-elongation", "2")):
+            self.refused(2, "patternctl label: " + message, *words, "small.pgm")
+
     def test_keeps_the_largest(self):
         self.assertEqual(self.labelled("--threshold", "8", "--largest", "1", "--connectivity", "4",
                                        "small.pgm", "out.pgm"), "1 component\n")
@@ -194,7 +208,7 @@ class Label(unittest.TestCase):
         self.refused(2, "the radius must be a whole number", "--adaptive", "1.5,0", "small.pgm")
         self.refused(2, "--method texture runs on the GPU",
                      "--threshold", "1", "--method", "texture", "--backend", "cpu", "small.pgm")
-        self.refused(2, "similarity is -1", "--similarity", "-1", "small.pgm")
+        self.refused(2, "--similarity: must be 0 to 65535, not -1", "--similarity", "-1", "small.pgm")
 
 
 if __name__ == "__main__":

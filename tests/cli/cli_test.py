@@ -96,6 +96,60 @@ class Cli(unittest.TestCase):
         self.assertEqual(done.stdout, f"drift: the camera has moved: {figures}\n"
                                       f"drift: the camera is in its place again: {figures}\n")
 
+    def test_refuses_to_write_a_picture_under_a_name_of_another_format_before_the_work(self):
+        for name, words in (("out.tiff", ["rectify", "--calibration", "none.yaml", "none.png", "out.tiff"]),
+                            ("f.jpg", ["match", "--pattern", "none.yaml", "--draw", "f.jpg", "none.png"]),
+                            ("f.jpg", ["label", "--otsu", "--draw", "f.jpg", "none.png"]),
+                            ("snap", ["snapshot", "-o", "snap", "127.0.0.1:1"])):
+            done = run(*words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn(f"patternctl {words[0]}: {name}: pictures are written as .png or .p", done.stderr)
+
+    def test_names_the_word_that_it_does_not_know_and_the_nearest_that_it_does(self):
+        board = ["synth", "board", "-o", self.folder / "board"]
+        for words, message in (
+                (["nonsense"], 'patternctl: unknown command "nonsense". There are: teach, match, '),
+                (["mach", "--pattern", "x"], 'patternctl: unknown command "mach"; did you mean match? There are: '),
+                ([], "patternctl: a command is missing. There are: teach, match, "),
+                (["synth"], "patternctl synth: a command is missing. There are: scene, recording, board\n"),
+                (["synth", "sceen"], 'patternctl synth: unknown command "sceen"; did you mean scene? There are: scene'),
+                (["match", "--min_score", "1", "x"], "patternctl match: unknown option --min_score; did you mean --min-score?\n"),
+                (["match", "--jsom"], "patternctl match: unknown option --jsom; did you mean --json?\n"),
+                (["label", "--thresold=3", "x"], "patternctl label: unknown option --thresold; did you mean --threshold?\n"),
+                (["match", "--nonsense"], "patternctl match: unknown option --nonsense; patternctl match --help says more\n"),
+                (["match"], "patternctl match: --pattern is required; patternctl match --help says more\n"),
+                (["status", "here", "there"], 'patternctl status: unexpected word "there"; patternctl status --help'),
+                ([*board, "--square", "0"], "patternctl synth board: --square: must be above 0, not 0; "),
+                ([*board, "--square", "nan"], "patternctl synth board: --square: must be above 0, not nan; "),
+                ([*board, "--noise", "-1"], "patternctl synth board: --noise: must be 0 or above, not -1; "),
+                ([*board, "--tilt", "71"], "patternctl synth board: --tilt: must be 0 to 70, not 71; ")):
+            done = run(*words)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), words)
+            self.assertTrue(done.stderr.startswith(message), (words, done.stderr))
+
+    def test_names_the_subject_that_the_benchmark_does_not_know(self):
+        if not (BIN / "patternd-bench").exists():
+            self.skipTest("this build has no benchmark")
+        done = run("bench", "sedes")
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r'\Apatternctl bench: unknown command "sedes"; did you mean seeds\? There are: .*\n\Z')
+
+    def test_blames_the_option_of_a_search_that_is_out_of_range(self):
+        for words, message in ((["--min-score", "2"], "--min-score: 2; it must be over 0 and at most 1"),
+                               (["--max-matches", "0"], "--max-matches: 0; it must be 1 to 1000"),
+                               (["--angle", "20,10"], "--angle: [20, 10]; it must be [low, high] in degrees"),
+                               (["--symmetry", "0"], "--symmetry: 0; it must be 1 to 360")):
+            done = run("match", "--pattern", "none.yaml", *words, "none.png")
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn("patternctl match: " + message, done.stderr)
+
+    def test_refuses_two_patterns_of_one_name(self):
+        photo = self.sample("graf1.png")
+        pattern, _ = self.teach(photo, "300,200,120,100")
+        done = run("match", "--pattern", pattern, "--pattern", pattern, photo)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn(f'patternctl match: --pattern: {pattern}: the name "part" comes a second time', done.stderr)
+
     def test_teaches_a_part_of_a_photograph_and_finds_it_there(self):
         photo = self.sample("graf1.png")
         pattern, printed = self.teach(photo, "300,200,120,100")

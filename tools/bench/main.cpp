@@ -5,6 +5,7 @@
 
 #include "tools/bench/bench.h"
 #include "tools/bench/subjects.h"
+#include "tools/usage_error.h"
 #include "tools/version.h"
 
 namespace patternd::bench {
@@ -27,7 +28,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& wanted) {
     return program.exit(wanted);
   } catch (const CLI::Error& error) {
-    program.exit(error);
+    std::fprintf(stderr, "%s\n", tools::usage_message(program, error).c_str());
     return 2;
   }
   return options.exit_code;

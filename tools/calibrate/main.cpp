@@ -18,6 +18,7 @@
 #include "tools/calibrate/conversions.h"
 #include "tools/calibrate/report.h"
 #include "tools/patternctl/number_list.h"
+#include "tools/usage_error.h"
 #include "tools/version.h"
 
 namespace patternd::calibrate {
@@ -156,6 +157,7 @@ Result<void> print_board(const Arguments& a) {
   if (!a.request.board) {
     return tl::make_unexpected(wrong_use("--print-board needs a board and --square"));
   }
+  if (auto named = check_image_file_name(a.print_board); !named) return named;
   auto drawn = draw_board(*a.request.board, a.print_pixels_per_mm);
   if (!drawn) return tl::make_unexpected(drawn.error());
   return write_image(a.print_board, std::as_const(*drawn).view());
@@ -213,14 +215,14 @@ void add_board_options(CLI::App& program, Arguments& a) {
   program.add_option("--circles", a.circles, "A grid of circles, CxR");
   program.add_option("--asymmetric-circles", a.asymmetric_circles, "A staggered grid, CxR");
   program.add_option("--square", a.board.square_mm, "Side of a square, or distance of circles, mm")
-      ->check(CLI::PositiveNumber);
+      ->check(tools::above_zero());
   program.add_option("--marker", a.board.marker_mm, "ChArUco: side of a marker, mm [3/4 square]")
-      ->check(CLI::PositiveNumber);
+      ->check(tools::above_zero());
   program.add_option("--dictionary", a.board.dictionary, "ChArUco: the markers' dictionary")
       ->capture_default_str();
   program.add_option("--print-board", a.print_board, "Write the board as a picture, and end");
   program.add_option("--print-fineness", a.print_pixels_per_mm, "Pixels a mm of that picture")
-      ->check(CLI::Range(0.5, 100.0))
+      ->check(tools::between(0.5, 100.0))
       ->capture_default_str();
 }
 
@@ -253,7 +255,7 @@ void add_plane_options(CLI::App& program, Arguments& a) {
                          "right, lower left");
   tools::add_number_list(&program, "--rectangle", a.rectangle, 2, "W,H", "Its size in mm");
   program.add_option("--mm-per-px", a.mm_per_px, "Scale of the rectified picture [chosen]")
-      ->check(CLI::PositiveNumber);
+      ->check(tools::above_zero());
   tools::add_number_list(&program, "--size", a.size_px, 2, "W,H",
                          "Size of the rectified picture, pixels [chosen]");
   tools::add_number_list(&program, "--origin", a.origin_px, 2, "X,Y",
@@ -284,7 +286,7 @@ int main_without_exceptions(int argc, char** argv) {
   program
       .add_option("--seconds", a.request.most_seconds,
                   "Watch a running service for so long at most")
-      ->check(CLI::Range(1.0, 86400.0))
+      ->check(tools::between(1.0, 86400.0))
       ->capture_default_str();
   program.add_option("IMAGE", a.request.pictures,
                      "Pictures of the board, folders of them, recordings, videos, or HOST:PORT of "
@@ -294,7 +296,7 @@ int main_without_exceptions(int argc, char** argv) {
   } catch (const CLI::Success& wanted) {
     return program.exit(wanted);
   } catch (const CLI::Error& error) {
-    program.exit(error);
+    std::fprintf(stderr, "%s\n", tools::usage_message(program, error).c_str());
     return kWrongUse;
   }
   const auto done = run(a);

@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "daemon/configuration_keys.h"
 #include "daemon/result_line.h"
 #include "pipeline/components.h"
 #include "pipeline/components_selection.h"
@@ -16,6 +18,7 @@
 #include "tools/patternctl/label_cuda.h"
 #include "tools/patternctl/label_files.h"
 #include "tools/patternctl/number_list.h"
+#include "tools/usage_error.h"
 
 namespace patternd::tools {
 namespace {
@@ -38,6 +41,29 @@ struct LabelArguments {
   CLI::Option* by_similarity = nullptr;
 };
 
+// As in the configuration (daemon/configuration.cpp).
+Result<void> check_adaptive(double radius, double offset) {
+  if (!(radius >= 1 && radius <= 1000) || radius != static_cast<int>(radius))
+    return fail(ErrorCode::kInvalidArgument,
+                "--adaptive: the radius must be a whole number, 1 to 1000");
+  const double most = configuration_key("blobs.threshold").high;
+  if (offset >= -most && offset <= most) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              "--adaptive: the offset must be -65535 to 65535 grey levels");
+}
+
+Result<void> check_order(const BlobParams& p) {
+  const auto wrong = [](const std::string& what) {
+    return fail(ErrorCode::kInvalidArgument,
+                "--max-" + what + ": is less than the least; it must not be below --min-" + what);
+  };
+  if (p.max_area < p.min_area) return wrong("area");
+  if (p.max_width < p.min_width) return wrong("width");
+  if (p.max_height < p.min_height) return wrong("height");
+  if (p.max_elongation < p.min_elongation) return wrong("elongation");
+  return {};
+}
+
 Result<BlobParams> params_of(const LabelArguments& a) {
   BlobParams params = a.params;
   using Mode = BlobParams::Mode;
@@ -45,16 +71,19 @@ Result<BlobParams> params_of(const LabelArguments& a) {
     params.mode = Mode::kOtsu;
   } else if (!a.adaptive.empty()) {
     params.mode = Mode::kAdaptive;
-    const double radius = a.adaptive[0];
-    if (!(radius >= 0 && radius <= kMaxImageSide) || radius != static_cast<int>(radius)) {
-      return fail(ErrorCode::kInvalidArgument,
-                  "--adaptive: the radius must be a whole number, 0 to 32767");
-    }
-    params.adaptive_radius = static_cast<int>(radius);
+    if (auto ok = check_adaptive(a.adaptive[0], a.adaptive[1]); !ok)
+      return tl::make_unexpected(ok.error());
+    params.adaptive_radius = static_cast<int>(a.adaptive[0]);
     params.adaptive_offset = a.adaptive[1];
   } else if (a.by_similarity->count() > 0) {
     params.mode = Mode::kSimilarity;
+    if (params.below) {
+      return fail(
+          ErrorCode::kInvalidArgument,
+          "--below: stands beside --similarity, which has no threshold; keep one of the two");
+    }
   }
+  if (auto ok = check_order(params); !ok) return tl::make_unexpected(ok.error());
   if (!a.roi.empty()) params.roi = Roi{a.roi[0], a.roi[1], a.roi[2], a.roi[3]};
   return params;
 }
@@ -203,6 +232,8 @@ Result<void> write_pictures(const LabelArguments& a, const Labelled& labelled) {
 Result<void> label(const LabelArguments& a, bool json) {
   if (!a.output.empty())
     if (auto ok = check_label_file_name(a.output); !ok) return ok;
+  if (!a.draw.empty())
+    if (auto ok = check_image_file_name(a.draw, true); !ok) return ok;
   auto labelled = label_picture(a);
   if (!labelled) return tl::make_unexpected(labelled.error());
   if (auto ok = write_pictures(a, *labelled); !ok) return ok;
@@ -213,17 +244,26 @@ Result<void> label(const LabelArguments& a, bool json) {
   return {};
 }
 
+// A number within the bounds of its key in the configuration.
+template <class Value>
+CLI::Option* add_bounded(CLI::App* command, const std::string& name, Value& value,
+                         std::string_view key, const std::string& description) {
+  const ConfigurationKey& row = configuration_key(key);
+  return command->add_option(name, value, description)->check(between(row.low, row.high));
+}
+
 void add_foreground_options(CLI::App* command, LabelArguments& a) {
   auto* what = command->add_option_group("Foreground", "What belongs to components; one of");
   a.by_threshold =
-      what->add_option("--threshold", a.params.threshold, "Pixels above this grey level");
+      what->add_option("--threshold", a.params.threshold, "Pixels above this grey level")
+          ->check(between(-1, configuration_key("blobs.threshold").high));  // -1: every pixel
   what->add_flag("--otsu", a.otsu, "Pixels above Otsu's threshold");
   add_number_list(what, "--adaptive", a.adaptive, 2, "RADIUS,OFFSET",
                   "Pixels above the mean of the square around them, plus OFFSET (--below: below "
                   "it, minus OFFSET)");
-  a.by_similarity = what->add_option("--similarity", a.params.similarity,
-                                     "Every pixel; neighbours connect whose grey (colour: largest "
-                                     "channel) difference is at most this");
+  a.by_similarity = add_bounded(what, "--similarity", a.params.similarity, "blobs.similarity",
+                                "Every pixel; neighbours connect whose grey (colour: largest "
+                                "channel) difference is at most this");
   what->require_option(1);
   command->add_flag("--below", a.params.below, "Pixels below the threshold instead of above");
   command->add_option("--connectivity", a.params.connectivity, "Neighbours of a pixel")
@@ -233,18 +273,26 @@ void add_foreground_options(CLI::App* command, LabelArguments& a) {
 
 void add_filter_options(CLI::App* command, LabelArguments& a) {
   BlobParams& p = a.params;
-  command->add_option("--min-area", p.min_area, "Leave out components of fewer pixels")
+  add_bounded(command, "--min-area", p.min_area, "blobs.min_area",
+              "Leave out components of fewer pixels")
       ->capture_default_str();
-  command->add_option("--max-area", p.max_area, "Leave out components of more pixels");
-  command->add_option("--min-width", p.min_width, "Of the bounding box, pixels");
-  command->add_option("--max-width", p.max_width, "Of the bounding box, pixels");
-  command->add_option("--min-height", p.min_height, "Of the bounding box, pixels");
-  command->add_option("--max-height", p.max_height, "Of the bounding box, pixels");
-  command->add_option("--min-elongation", p.min_elongation, "Major over minor axis");
-  command->add_option("--max-elongation", p.max_elongation, "Major over minor axis");
-  command->add_option("--min-peak", p.min_peak, "Leave out components without a pixel this bright");
-  command->add_option("--largest", a.largest, "Keep so many, the largest")
-      ->check(CLI::PositiveNumber);
+  add_bounded(command, "--max-area", p.max_area, "blobs.max_area",
+              "Leave out components of more pixels");
+  add_bounded(command, "--min-width", p.min_width, "blobs.min_width",
+              "Of the bounding box, pixels");
+  add_bounded(command, "--max-width", p.max_width, "blobs.max_width",
+              "Of the bounding box, pixels");
+  add_bounded(command, "--min-height", p.min_height, "blobs.min_height",
+              "Of the bounding box, pixels");
+  add_bounded(command, "--max-height", p.max_height, "blobs.max_height",
+              "Of the bounding box, pixels");
+  add_bounded(command, "--min-elongation", p.min_elongation, "blobs.min_elongation",
+              "Major over minor axis");
+  add_bounded(command, "--max-elongation", p.max_elongation, "blobs.max_elongation",
+              "Major over minor axis");
+  add_bounded(command, "--min-peak", p.min_peak, "blobs.min_peak",
+              "Leave out components without a pixel this bright");
+  command->add_option("--largest", a.largest, "Keep so many, the largest")->check(above_zero());
   add_number_list(command, "--roi", a.roi, 4, "X,Y,W,H", "Label this part alone");
 }
 

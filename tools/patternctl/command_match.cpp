@@ -1,6 +1,7 @@
 // patternctl match: the service's search on pictures, a result line each.
 #include "tools/patternctl/command_match.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "daemon/result_line.h"
 #include "pipeline/frame_processor.h"
 #include "pipeline/image_file.h"
+#include "pipeline/matcher_plan.h"
 #include "pipeline/rectify.h"
 #include "tools/patternctl/draw.h"
 #include "tools/patternctl/number_list.h"
@@ -46,6 +48,32 @@ void complete(MatchArguments& arguments) {
     params.roi = Roi{arguments.roi[0], arguments.roi[1], arguments.roi[2], arguments.roi[3]};
   }
   params.polarity = arguments.polarity == "any" ? Polarity::kAny : Polarity::kSame;
+}
+
+// What is out of range, by the name of its option.
+Result<void> check_params(const SearchParams& params) {
+  auto fault = find_fault(params);
+  if (!fault) return {};
+  std::replace(fault->key.begin(), fault->key.end(), '_', '-');
+  return fail(ErrorCode::kInvalidArgument,
+              "--" + fault->key + ": " + fault->value + "; " + fault->accepted);
+}
+
+// A match is told by its pattern's name, so no two may share one.
+Result<std::vector<PatternSearch>> load_patterns(const MatchArguments& arguments) {
+  std::vector<PatternSearch> searches;
+  for (const std::string& path : arguments.patterns) {
+    auto pattern = load_pattern(path, std::filesystem::path(path).stem().string());
+    if (!pattern) return tl::make_unexpected(pattern.error());
+    for (const PatternSearch& other : searches) {
+      if (other.pattern->name != pattern->name) continue;
+      return fail(ErrorCode::kInvalidArgument,
+                  "--pattern: " + path + ": the name \"" + pattern->name +
+                      "\" comes a second time; it must differ for each pattern: rename the file");
+    }
+    searches.push_back({std::make_shared<const Pattern>(std::move(*pattern)), arguments.params});
+  }
+  return searches;
 }
 
 // Searches pictures one after another; the processor is made anew where their size or format
@@ -149,12 +177,11 @@ Result<void> PictureSearch::draw(const ImageView& picture) const {
 
 Result<void> match(MatchArguments& arguments) {
   complete(arguments);
-  std::vector<PatternSearch> searches;
-  for (const std::string& path : arguments.patterns) {
-    auto pattern = load_pattern(path, std::filesystem::path(path).stem().string());
-    if (!pattern) return tl::make_unexpected(pattern.error());
-    searches.push_back({std::make_shared<const Pattern>(std::move(*pattern)), arguments.params});
-  }
+  if (!arguments.draw.empty())
+    if (auto named = check_image_file_name(arguments.draw, true); !named) return named;
+  if (auto sound = check_params(arguments.params); !sound) return sound;
+  auto searches = load_patterns(arguments);
+  if (!searches) return tl::make_unexpected(searches.error());
   std::optional<CameraModel> calibration;
   if (!arguments.calibration.empty()) {
     auto model = load_camera_model(arguments.calibration);
@@ -166,7 +193,7 @@ Result<void> match(MatchArguments& arguments) {
                                                  std::to_string(arguments.images.size()) +
                                                  " were given; call it once for each");
   }
-  PictureSearch search(arguments, std::move(searches), calibration);
+  PictureSearch search(arguments, std::move(*searches), calibration);
   for (std::size_t i = 0; i < arguments.images.size(); ++i) {
     if (auto ok = search.run(arguments.images[i], i); !ok) return ok;
   }

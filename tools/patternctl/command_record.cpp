@@ -13,6 +13,7 @@
 #include "tools/patternctl/recorder.h"
 #include "tools/patternctl/service_frames.h"
 #include "tools/patternctl/service_option.h"
+#include "tools/usage_error.h"
 
 namespace patternd::tools {
 namespace {
@@ -86,11 +87,11 @@ void add_record(CLI::App& program, Context& context) {
       "Writes a recording, to be replayed: luma, as numbered pictures or a video, and index.jsonl");
   CLI::Option* seconds =
       command->add_option("--seconds", arguments->options.seconds, "Ends after so many seconds")
-          ->check(CLI::PositiveNumber);
+          ->check(above_zero());
   command
       ->add_option("--frames", arguments->options.frames,
                    "Ends after so many frames (without either: on SIGINT or SIGTERM)")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->excludes(seconds);
   CLI::Option* png =
       command->add_flag("--png", arguments->png, "PNG pictures, smaller and slower than PGM");

@@ -52,6 +52,7 @@ Result<Image> rectify_picture(const RectifyArguments& a) {
 }
 
 Result<void> run(const RectifyArguments& a, bool json) {
+  if (auto named = check_image_file_name(a.output); !named) return named;
   auto output = rectify_picture(a);
   if (!output) return tl::make_unexpected(output.error());
   if (auto written = write_image(a.output, std::as_const(*output).view()); !written) {

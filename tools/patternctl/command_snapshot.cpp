@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "pipeline/image_file.h"
 #include "tools/patternctl/service_frames.h"
 #include "tools/patternctl/service_option.h"
 
@@ -15,6 +16,8 @@ struct SnapshotArguments {
 };
 
 void snapshot(const SnapshotArguments& a, Context& context) {
+  if (const auto named = check_image_file_name(a.output); !named)
+    return context.fail("snapshot", named.error());
   const auto seq = snapshot_service(a.service, a.output);
   if (!seq) return context.fail("snapshot", seq.error());
   if (context.json) {

@@ -14,6 +14,7 @@
 #include "calibration/plane_output.h"
 #include "pipeline/image_file.h"
 #include "tools/synth/board.h"
+#include "tools/usage_error.h"
 
 namespace patternd::tools {
 namespace {
@@ -143,12 +144,12 @@ void add_synth_board(CLI::App& synth, Context& context) {
       "board", "Pictures of a board to calibrate with, and the true camera with its plane");
   command->add_option("--chessboard", a.chessboard, "Inner corners, CxR")->capture_default_str();
   command->add_option("--square", a.square_mm, "Side of a square, mm")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command->add_option("--picture", a.picture,
                       "Any board as a picture (patternctl calibrate --print-board)");
   command->add_option("--picture-mm-per-px", a.picture_mm_per_px, "Its scale")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->capture_default_str();
   command->add_option("--calibration", a.calibration, "Take the lens of this calibration file");
   command->add_option("--size", a.size, "WIDTH,HEIGHT of the pictures")
@@ -156,24 +157,24 @@ void add_synth_board(CLI::App& synth, Context& context) {
       ->expected(2)
       ->check(CLI::Range(64, 32767));
   command->add_option("--focal", a.focal_px, "Focal length, pixels; default: the picture's width")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command->add_option("--lens", a.lens, "k1,k2,p1,p2[,k3]")->delimiter(',')->expected(4, 5);
   command->add_option("--count", a.count, "Pictures of the board, beside that on the plane")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   command->add_option("--tilt", a.tilt_deg, "Largest tilt about each axis, degrees")
-      ->check(CLI::Range(0.0, 70.0))
+      ->check(between(0.0, 70.0))
       ->capture_default_str();
   command->add_option("--plane-tilt", a.plane_tilt_deg, "The same of the plane")
-      ->check(CLI::Range(0.0, 70.0))
+      ->check(between(0.0, 70.0))
       ->capture_default_str();
   command->add_option("--mm-per-px", a.mm_per_px, "Scale of the rectified plane [chosen]")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command->add_option("--noise", a.options.noise_sigma, "Standard deviation, grey levels")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   command->add_option("--blur", a.options.blur_px, "Standard deviation, pixels")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   command->add_option("--seed", a.options.seed, "Fixes everything")->capture_default_str();
   command->add_option("-o,--output", a.output, "Folder to write into")->required();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/patternctl/service_option.h"
+#include "tools/usage_error.h"
 
 namespace patternd::tools {
 namespace {
@@ -128,7 +129,7 @@ void add_watch(CLI::App& program, Context& context) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   command->add_option("--count", a.count, "End after so many results; 0: never")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str();
   command->callback([arguments, &context] {
     if (auto ok = watch(*arguments, context.json); !ok) context.fail("watch", ok.error());

@@ -9,6 +9,7 @@
 #include "tools/patternctl/command.h"
 #include "tools/patternctl/commands.h"
 #include "tools/patternctl/launch.h"
+#include "tools/usage_error.h"
 #include "tools/version.h"
 
 namespace patternd::tools {
@@ -56,7 +57,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& wanted) {
     return program.exit(wanted);  // --help, --version
   } catch (const CLI::Error& error) {
-    program.exit(error);
+    std::fprintf(stderr, "%s\n", usage_message(program, error).c_str());
     return kExitUsage;
   }
   return context.exit_code;

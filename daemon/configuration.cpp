@@ -149,13 +149,17 @@ CameraConfig read_camera(const YamlNode& root, const YamlReader& reader) {
   return config;
 }
 
-// [low, high] with low <= high.
-std::optional<Range> read_range(const YamlNode& node, double low, double high) {
-  const auto ends = node.numbers(2, low, high);
+constexpr const char* kRange = "must be [low, high]";
+constexpr const char* kAngleRange =
+    "must be [low, high]; a range across 180 degrees is written as [170, 190]";
+
+// [low, high] with low <= high; `accepted` says so.
+std::optional<Range> read_range(const YamlNode& node, const ConfigurationKey& row,
+                                const char* accepted) {
+  const auto ends = node.numbers(2, row.low, row.high);
   if (!ends) return std::nullopt;
   if ((*ends)[0] <= (*ends)[1]) return Range{(*ends)[0], (*ends)[1]};
-  node.fault("its first number is larger than its second",
-             "must be [low, high]; a range across 180 degrees is written as [170, 190]");
+  node.fault("its first number is larger than its second", accepted);
   return std::nullopt;
 }
 
@@ -169,11 +173,11 @@ std::vector<Range> read_angles(const Section& pattern) {
     return ranges;
   }
   if (!node.item(0).is_sequence()) {
-    if (const auto range = read_range(node, row.low, row.high)) ranges.push_back(*range);
+    if (const auto range = read_range(node, row, kAngleRange)) ranges.push_back(*range);
     return ranges;
   }
   for (std::size_t i = 0; i < node.size(); ++i) {
-    if (const auto range = read_range(node.item(i), row.low, row.high)) ranges.push_back(*range);
+    if (const auto range = read_range(node.item(i), row, kAngleRange)) ranges.push_back(*range);
   }
   return ranges;
 }
@@ -195,7 +199,7 @@ SearchParams read_search(const Section& pattern) {
   pattern.read_integer("max_matches", params.max_matches);
   params.angle_deg = read_angles(pattern);
   const ConfigurationKey& scale = pattern.row("scale");
-  params.scale = read_range(pattern.at("scale"), scale.low, scale.high).value_or(params.scale);
+  params.scale = read_range(pattern.at("scale"), scale, kRange).value_or(params.scale);
   pattern.read("max_overlap", params.max_overlap);
   pattern.read("min_visible", params.min_visible);
   pattern.read("min_contrast", params.min_contrast);
@@ -331,9 +335,10 @@ std::optional<FiducialParams> read_fiducials(
     const auto entry = std::find_if(patterns.begin(), patterns.end(),
                                     [&](const auto& pattern) { return pattern.name == name; });
     const auto index = static_cast<int>(entry - patterns.begin());
-    const bool twice =
-        std::find(params.patterns.begin(), params.patterns.end(), index) != params.patterns.end();
-    if (entry == patterns.end() || twice) {
+    const bool known = entry != patterns.end();
+    const bool twice = known && std::find(params.patterns.begin(), params.patterns.end(), index) !=
+                                    params.patterns.end();
+    if (!known || twice) {
       names.item(i).fault("is " + in_quotes(name) + (twice ? " a second time" : ""),
                           "must be the name of one of the patterns, none twice");
     }

@@ -1,5 +1,7 @@
 #include "daemon/messages.h"
 
+#include <cmath>
+
 #include "tools/version.h"
 
 namespace patternd {
@@ -28,12 +30,19 @@ std::string camera_line(bool lost, std::string_view reason, const std::optional<
   return line_of(line);
 }
 
+double rounded(double value, int decimals) {
+  const double scale = std::pow(10.0, decimals);
+  return std::round(value * scale) / scale + 0.0;  // no -0.0
+}
+
 Json drift_json(const Drift& drift) {
+  constexpr int kMm = 4;
+  constexpr int kDeg = 3;
   return {{"moved", drift.moved},
           {"found", drift.found},
-          {"worst_mm", drift.worst_mm},
-          {"shift_mm", {drift.shift_x_mm, drift.shift_y_mm}},
-          {"turn_deg", drift.turn_deg}};
+          {"worst_mm", rounded(drift.worst_mm, kMm)},
+          {"shift_mm", {rounded(drift.shift_x_mm, kMm), rounded(drift.shift_y_mm, kMm)}},
+          {"turn_deg", rounded(drift.turn_deg, kDeg)}};
 }
 
 std::string drift_line(const Drift& drift) {

@@ -36,7 +36,9 @@ struct FrameSize {
 };
 [[nodiscard]] std::string camera_line(bool lost, std::string_view reason,
                                       const std::optional<FrameSize>& frame = std::nullopt);
-// `fiducials` are off their places, or back.
+// For numbers that people read: 1.80175 to four decimals is 1.8018.
+[[nodiscard]] double rounded(double value, int decimals);
+// `fiducials` are off their places, or back. Decimals as in results.
 [[nodiscard]] std::string drift_line(const Drift& drift);
 [[nodiscard]] Json drift_json(const Drift& drift);
 [[nodiscard]] std::string reply_line(std::string_view command, const Json& data);

@@ -71,7 +71,7 @@ Json Service::status() const {
     status["frame"] = {{"width", generation->format.width},
                        {"height", generation->format.height},
                        {"format", name_of(generation->format.format, generation->format.bayer)},
-                       {"fps", generation->format.fps}};
+                       {"fps", rounded(generation->format.fps, 3)}};
     status["compute"] = {{"backend", generation->processor->backend()},
                          {"description", generation->processor->description()},
                          {"frames", compute_->computed()},

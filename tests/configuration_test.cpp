@@ -113,6 +113,10 @@ constexpr BadConfiguration kBad[] = {
      "p.yaml:2:54: patterns[0].angle[1]: is a list of 1; must be a list of 2 numbers"},
     {"camera: {source: replay, path: f}\npatterns: [{name: a, pattern: p.png, scale: [0, 1]}]\n",
      "p.yaml:2:46: patterns[0].scale[0]: is 0; must be a number from 0.1 to 10"},
+    {"camera: {source: replay, path: f}\npatterns: [{name: a, pattern: p.png, scale: [1.2, "
+     "0.8]}]\n",
+     "p.yaml:2:45: patterns[0].scale: its first number is larger than its second; must be [low, "
+     "high]"},
     {"camera: {source: replay, path: f}\npatterns: [{name: a, pattern: p.png, roi: [0, 0, 0, "
      "5]}]\n",
      "p.yaml:2:43: patterns[0].roi: has no area; must be [x, y, width, height] with a width and "
@@ -185,6 +189,16 @@ constexpr BadConfiguration kBad[] = {
      "mm_per_px\n"
      "p.yaml:2:24: fiducials.patterns[0]: is \"a\"; must be the name of one of the patterns, none "
      "twice"},
+    {"camera: {source: replay, path: f}\npatterns: [{name: a, pattern: p.png}]\n"
+     "fiducials: {patterns: [f1, f2, a, a], places_mm: [[0, 0], [1, 1], [2, 2], [3, 3]]}\n",
+     "p.yaml:3:12: fiducials: needs millimetres; must stand beside a calibration whose plane has "
+     "mm_per_px\n"
+     "p.yaml:3:24: fiducials.patterns[0]: is \"f1\"; must be the name of one of the patterns, none "
+     "twice\n"
+     "p.yaml:3:28: fiducials.patterns[1]: is \"f2\"; must be the name of one of the patterns, none "
+     "twice\n"
+     "p.yaml:3:35: fiducials.patterns[3]: is \"a\" a second time; must be the name of one of the "
+     "patterns, none twice"},
     {"camera: {source: replay, path: f}\nrecording: {max_mb: 3}\n",
      "p.yaml:2:12: recording: comes with a later version of patternd; leave the key out"},
     {"camera: {source: replay, path: f}\nlog: {level: loud}\n",

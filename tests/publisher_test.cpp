@@ -245,6 +245,24 @@ TEST_F(PublisherTest, TellsOfTheCameraInOrderAndToThoseWhoComeLater) {
   EXPECT_EQ(next(client)["seq"], 2);
 }
 
+TEST_F(PublisherTest, GivesADriftWithTheDecimalsOfResults) {
+  start();
+  ServiceClient client = connect_and_greet();
+  Drift drift;
+  drift.moved = true;
+  drift.found = 2;
+  drift.worst_mm = 1.8017504262834922;
+  drift.shift_x_mm = 0.80004999;
+  drift.shift_y_mm = -0.00001;
+  drift.turn_deg = -0.0215678;
+  publisher_->tell_drift(drift);
+  const auto line = client.read_line(kPatienceMs);
+  ASSERT_TRUE(line) << line.error().message;
+  EXPECT_EQ(*line,
+            R"({"type":"drift","moved":true,"found":2,"worst_mm":1.8018,"shift_mm":[0.8,0.0],)"
+            R"("turn_deg":-0.022})");
+}
+
 TEST_F(PublisherTest, AnswersAReloadLater) {
   start();
   ServiceClient client = connect_and_greet();

@@ -60,7 +60,6 @@ Result<SourceFormat> Capture::open() {
   is_open_ = true;
   format_ = *format;
   opened_ns_ = monotonic_ns();
-  sequence_.begin_source();
   const std::lock_guard<std::mutex> lock(mutex_);
   state_.description = open_source_->source->description();
   state_.path = name_of(open_source_->source->capture_path());
@@ -71,7 +70,16 @@ Result<SourceFormat> Capture::open() {
 void Capture::start() {
   last_round_ns_ = monotonic_ns();
   opened_ns_ = last_round_ns_;
+  sequence_.begin_source();
   thread_ = std::thread([this] { run(); });
+}
+
+void Capture::carry_on(const CaptureState& before) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  state_.frames = before.frames;
+  state_.dropped = before.dropped;
+  state_.reopened = before.reopened + 1;
+  state_.last_frame_ns = before.last_frame_ns;
 }
 
 void Capture::request_stop() {
@@ -159,6 +167,7 @@ bool Capture::reopen() {
   const Result<void> taken =
       format ? callbacks_.opened(*format) : Result<void>(tl::make_unexpected(format.error()));
   if (taken) {
+    sequence_.begin_source();
     const std::lock_guard<std::mutex> lock(mutex_);
     ++state_.reopened;
     return true;

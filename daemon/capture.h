@@ -89,10 +89,13 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  // Opens the source on the caller's thread, before start().
+  // Opens the source on the caller's thread, before start(); another capture may still run.
   [[nodiscard]] Result<SourceFormat> open();
   // Begins to capture; a live source that is not open is opened by the thread, again and again.
   void start();
+  // Takes over the counts of a capture of the same camera, which has been opened anew; before
+  // start().
+  void carry_on(const CaptureState& before);
   // Asks the thread to end. It does so at once, unless the source is being opened, which has a
   // deadline of its own.
   void request_stop();

@@ -117,6 +117,8 @@ class Service {
                                                 const SourceFormat& format) const;
   [[nodiscard]] Result<void> keep_camera(Prepared& prepared) const;
   [[nodiscard]] Result<void> change_camera(Prepared& prepared);
+  [[nodiscard]] Result<void> try_camera(Prepared& prepared, Capture& camera) const;
+  [[nodiscard]] Result<void> swap_device(Prepared& prepared, Capture& wanted);
   void restart_camera(const std::shared_ptr<Capture>& camera);
   void commit(Prepared prepared, std::optional<std::uint64_t> client);
   void refuse_reload(const Error& error, std::optional<std::uint64_t> client);

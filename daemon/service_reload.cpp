@@ -1,7 +1,9 @@
 // Reload: the new configuration is read, checked and made ready beside the running one, then taken
 // over between two frames; or nothing changes.
 #include <algorithm>
+#include <filesystem>
 #include <spdlog/spdlog.h>
+#include <system_error>
 #include <utility>
 
 #include "daemon/log.h"
@@ -20,6 +22,13 @@ bool same_camera(const CameraConfig& a, const CameraConfig& b) {
          a.controls == b.controls && a.max_silence_s == b.max_silence_s;
 }
 
+// A device that is not there cannot be the one that runs.
+bool may_be_there(const CameraConfig& camera) {
+  std::error_code unknown;
+  return camera.kind != CameraConfig::Kind::kV4l2 ||
+         std::filesystem::exists(camera.device, unknown) || unknown;
+}
+
 // A log entry is one line; the faults of a configuration are several.
 std::string one_line(std::string text) {
   for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;)
@@ -35,7 +44,7 @@ void Service::reload(std::optional<std::uint64_t> client) {
   const bool camera_stays = same_camera(prepared->configuration->camera, configuration()->camera);
   std::unique_lock<std::mutex> change(change_mutex_, std::defer_lock);
   // While the capture thread runs it may be opening the camera; it is held off. Where the camera
-  // changes that thread is ended first, which the lock would prevent.
+  // changes that thread is ended, which the lock would prevent.
   if (camera_stays) change.lock();
   const auto ready = camera_stays ? keep_camera(*prepared) : change_camera(*prepared);
   if (!ready) return refuse_reload(ready.error(), client);
@@ -105,32 +114,53 @@ Result<void> Service::keep_socket(const Address& address, const Configuration& r
   return same || inherited ? Result<void>() : Listener::set_permissions(address, next.unix_file);
 }
 
-// The old camera is given up only for as long as it takes to see that the new one works: the two
-// may be one device.
+// Where the new camera cannot be the old one's device, the old one runs on until the new one is
+// known to work.
 Result<void> Service::change_camera(Prepared& prepared) {
-  auto made = make_capture(prepared.configuration->camera);
+  const CameraConfig& wanted = prepared.configuration->camera;
+  auto made = make_capture(wanted);
   if (!made) return tl::make_unexpected(made.error());
-  capture()->stop();
-  const auto format = (*made)->open();
-  Result<void> good = format ? prepare_generation(prepared, *format)
-                             : Result<void>(tl::make_unexpected(format.error()));
-  if (good) {
-    {
-      const std::lock_guard<std::mutex> lock(state_mutex_);
-      format_ = *format;
-    }
-    restart_camera(*made);
-    return {};
+  const auto running = capture();
+  const bool may_be_same = running->is_live() && (*made)->is_live() && may_be_there(wanted);
+  if (may_be_same) {
+    if (auto good = swap_device(prepared, **made); !good) return good;
+  } else {
+    if (auto good = try_camera(prepared, **made); !good) return good;
+    running->stop();
   }
-  (*made)->stop();
+  {
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    format_ = prepared.generation->format;
+  }
+  restart_camera(*made);
+  return {};
+}
+
+Result<void> Service::try_camera(Prepared& prepared, Capture& camera) const {
+  const auto format = camera.open();
+  return format ? prepare_generation(prepared, *format)
+                : Result<void>(tl::make_unexpected(format.error()));
+}
+
+// The running camera is given up only for as long as it takes to see that the new one works.
+Result<void> Service::swap_device(Prepared& prepared, Capture& wanted) {
   auto old = make_capture(configuration()->camera);
   if (!old) return tl::make_unexpected(old.error());
-  // Where a recording cannot be opened again its thread finds that out, and the service ends.
-  const auto reopened = (*old)->open();
+  const auto running = capture();
+  const std::int64_t closed_ns = monotonic_ns();
+  running->stop();
+  const auto good = try_camera(prepared, wanted);
+  if (good) return {};
+  wanted.stop();
+  // Where it does not open its thread goes on trying.
+  (void)(*old)->open();
+  (*old)->carry_on(running->state());
   restart_camera(*old);
-  if (!reopened && !(*old)->is_live()) camera_ended(reopened.error());
-  if (started_ && reopened) (*old)->start();
-  return good;
+  if (started_) (*old)->start();
+  const std::int64_t closed_ms = (monotonic_ns() - closed_ns) / 1'000'000;
+  return fail(good.error().code, good.error().message + "; the running camera was closed for " +
+                                     std::to_string(closed_ms) +
+                                     " ms to try this, and its frames of that time are lost");
 }
 
 void Service::restart_camera(const std::shared_ptr<Capture>& camera) {

@@ -318,7 +318,11 @@ TEST_F(ServiceTest, ChangesTheCameraOnReloadOrKeepsTheOldOne) {
   second_camera_.fail_with({ErrorCode::kDevice, "it is broken"});
   const auto refused = client.ask({{"command", "reload"}});
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("it is broken"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("it is broken; the running camera was closed for "),
+            std::string::npos)
+      << refused.error().message;
+  EXPECT_EQ(status()["camera"]["reopened"], 1);
+  EXPECT_EQ(status()["camera"]["frames"], 2);
   camera_->allow(1);
   const Json old = next_of(client, "result");
   EXPECT_EQ(old["matches"][0]["pattern"], "a");
@@ -328,6 +332,50 @@ TEST_F(ServiceTest, ChangesTheCameraOnReloadOrKeepsTheOldOne) {
   const auto accepted = client.ask({{"command", "reload"}});
   ASSERT_TRUE(accepted) << accepted.error().message;
   EXPECT_EQ((*accepted)["first_seq"], 3);
+}
+
+// What cannot share a device with it is tried beside it.
+TEST_F(ServiceTest, LeavesARecordingRunningWhereTheNewCameraIsRefused) {
+  camera_ = std::make_unique<test::FakeCamera>(false);
+  ASSERT_TRUE(create());
+  ServiceClient client = connect();
+  run();
+  camera_->allow(2);
+  EXPECT_EQ(next(client)["seq"], 0);
+  EXPECT_EQ(next(client)["seq"], 1);
+  configure("b", "", "source: replay, path: two");
+  second_camera_.fail_with({ErrorCode::kNotFound, "no such recording"});
+  const auto refused = client.ask({{"command", "reload"}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "the running configuration stays: no such recording");
+  second_camera_.heal();
+  refuse_processors_ = true;  // as where the calibration is for another size
+  EXPECT_FALSE(client.ask({{"command", "reload"}}));
+  EXPECT_EQ(second_camera_.starts(), 2U);
+  EXPECT_EQ(camera_->starts(), 1U);
+  camera_->allow(1);
+  const Json old = next_of(client, "result");
+  EXPECT_EQ(old["seq"], 2);
+  EXPECT_EQ(old["matches"][0]["x_px"], 2);  // the source counts on
+  EXPECT_EQ(status()["camera"]["reopened"], 0);
+  refuse_processors_ = false;
+  second_camera_.allow(1);
+  const auto accepted = client.ask({{"command", "reload"}});
+  ASSERT_TRUE(accepted) << accepted.error().message;
+  EXPECT_EQ((*accepted)["first_seq"], 3);
+}
+
+TEST_F(ServiceTest, OpensAgainACameraThatDidNotComeBackAfterARefusedReload) {
+  ASSERT_TRUE(create());
+  ServiceClient client = connect();
+  run();
+  configure("b", "", "source: replay, path: two");
+  camera_->fail_with({ErrorCode::kDevice, "unplugged"});
+  second_camera_.fail_with({ErrorCode::kDevice, "it is broken"});
+  EXPECT_FALSE(client.ask({{"command", "reload"}}));
+  camera_->heal();
+  camera_->allow(1);
+  EXPECT_EQ(next_of(client, "result")["matches"][0]["pattern"], "a");
 }
 
 TEST_F(ServiceTest, SendsFramesToWhomAsksForThem) {

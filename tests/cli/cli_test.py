@@ -119,6 +119,8 @@ class Cli(unittest.TestCase):
                 (["match", "--nonsense"], "patternctl match: unknown option --nonsense; patternctl match --help says more\n"),
                 (["match"], "patternctl match: --pattern is required; patternctl match --help says more\n"),
                 (["status", "here", "there"], 'patternctl status: unexpected word "there"; patternctl status --help'),
+                (["match", "--pattern", "x", "--threads", "-1", "y"], "patternctl match: --threads: must be 0 to 256, not -1; "),
+                (["watch", "--every", "0"], "patternctl watch: --every: must be 1 to 1000000, not 0; "),
                 ([*board, "--square", "0"], "patternctl synth board: --square: must be above 0, not 0; "),
                 ([*board, "--square", "nan"], "patternctl synth board: --square: must be above 0, not nan; "),
                 ([*board, "--noise", "-1"], "patternctl synth board: --noise: must be 0 or above, not -1; "),

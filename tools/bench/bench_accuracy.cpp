@@ -13,6 +13,7 @@
 #include "tools/synth/accuracy.h"
 #include "tools/synth/sample_photos.h"
 #include "tools/synth/search_scene.h"
+#include "tools/usage_error.h"
 
 namespace patternd::bench {
 namespace {
@@ -251,7 +252,7 @@ void add_accuracy(CLI::App& program, Options& options) {
   CLI::App* command = program.add_subcommand(
       "accuracy", "Finds, misses and errors on made scenes, beside the Cramér–Rao bound");
   command->add_option("--scenes", arguments->scenes, "Number of scenes")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(tools::between(1, 1'000'000))
       ->capture_default_str();
   command->add_option("--seed", arguments->seed, "Of the first scene")->capture_default_str();
   command->add_flag("--verbose", arguments->verbose, "Each instance with its error and its bound");

@@ -18,6 +18,7 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/label_pictures.h"
 #include "tools/bench/subjects.h"
+#include "tools/usage_error.h"
 
 namespace patternd::bench {
 namespace {
@@ -333,7 +334,7 @@ void add_components(CLI::App& program, Options& options) {
   CLI::App* command =
       program.add_subcommand("components", "Connected components beside OpenCV's, on one core");
   command->add_option("--size", arguments->size, "Side of the pictures")
-      ->check(CLI::Range(64, 16384))
+      ->check(tools::between(64, 16384))
       ->capture_default_str();
   command->add_option("--photo", arguments->photo, "The photograph")->capture_default_str();
   command->add_flag("--report", arguments->report, "The report's table instead (minutes)");

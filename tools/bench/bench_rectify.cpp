@@ -18,6 +18,7 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/subjects.h"
 #include "tools/synth/plane_camera.h"
+#include "tools/usage_error.h"
 
 namespace patternd::bench {
 namespace {
@@ -181,7 +182,7 @@ void add_rectify(CLI::App& program, Options& options) {
       "rectify", "Rectification of a tilted plane, one core, beside cv::remap");
   auto size = std::make_shared<int>(1024);
   command->add_option("--size", *size, "Side of the square picture")
-      ->check(CLI::Range(64, 8192))
+      ->check(tools::between(64, 8192))
       ->capture_default_str();
   command->callback([&options, size] {
     cv::setNumThreads(1);

@@ -8,6 +8,7 @@
 #include "cuda/study/seeds.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/subjects.h"
+#include "tools/usage_error.h"
 
 namespace patternd::bench {
 namespace {
@@ -49,7 +50,7 @@ void add_seeds(CLI::App& program, Options& options) {
       "seeds",
       "The thesis's variants on a GPU, each checked against the CPU, beside the service's");
   command->add_option("--size", arguments->options.size, "Side of the square pictures")
-      ->check(CLI::Range(512, 8192))
+      ->check(tools::between(512, 8192))
       ->capture_default_str();
   command->add_option("--image", arguments->options.image, "Device image: auto, universal or sm_NN")
       ->capture_default_str();

@@ -21,7 +21,7 @@ int run(int argc, char** argv) {
   program
       .add_option("--repetitions", options.repetitions,
                   "Repetitions of each timing; 0: the subject's choice")
-      ->check(CLI::Range(0, 100000));
+      ->check(tools::between(0, 100000));
   for (const AddBench add : kSubjects) add(program, options);
   try {
     program.parse(argc, argv);

@@ -233,7 +233,7 @@ void add_lens_options(CLI::App& program, Arguments& a) {
   program
       .add_option("--coefficients", a.coefficients,
                   "How many to fit, in the model's order [5; fisheye 4]")
-      ->check(CLI::Range(0, 8));
+      ->check(tools::between(0, 8));
   program.add_flag("--leave-out", a.request.leave_out, "Leave pictures out whose error stands out");
   program.add_option("--lens", a.request.lens_file, "Take the lens of this calibration file");
   program.add_option("--from-opencv", a.request.opencv_file, "Take the lens of OpenCV's file");
@@ -276,12 +276,12 @@ int main_without_exceptions(int argc, char** argv) {
   program.add_option("--draw", a.request.drawings,
                      "Folder for pictures: points, residuals, the rectified plane");
   program.add_option("--every", a.request.every, "Look at every n-th picture of what brings many")
-      ->check(CLI::Range(1, 1000000))
+      ->check(tools::between(1, 1000000))
       ->capture_default_str();
   program
       .add_option("--views", a.request.most_views,
                   "Of a recording or a service, take so many views at most, the most different")
-      ->check(CLI::Range(4, 200))
+      ->check(tools::between(4, 200))
       ->capture_default_str();
   program
       .add_option("--seconds", a.request.most_seconds,

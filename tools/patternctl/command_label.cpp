@@ -317,7 +317,7 @@ void add_label(CLI::App& program, Context& context) {
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
   command->add_option("--threads", a.threads, "0: as many as there are")
-      ->check(CLI::Range(0, 1024))
+      ->check(between(0, 1024))
       ->capture_default_str();
   command->add_flag("--stats", a.statistics, "Print a line a component");
   command->add_option("--draw", a.draw, "Write a picture with a colour a component");

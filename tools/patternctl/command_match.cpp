@@ -16,6 +16,7 @@
 #include "pipeline/rectify.h"
 #include "tools/patternctl/draw.h"
 #include "tools/patternctl/number_list.h"
+#include "tools/usage_error.h"
 
 namespace patternd::tools {
 namespace {
@@ -244,7 +245,7 @@ void add_match(CLI::App& program, Context& context) {
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
   command->add_option("--threads", arguments->threads, "Threads; 0: as many as there are")
-      ->check(CLI::Range(0, 256))
+      ->check(between(0, 256))
       ->capture_default_str();
   command->add_option("--draw", arguments->draw,
                       "Write the picture with the matches drawn in (one IMAGE)");

@@ -11,6 +11,7 @@
 #include "pipeline/image_file.h"
 #include "pipeline/rectify.h"
 #include "tools/patternctl/rectify_cuda.h"
+#include "tools/usage_error.h"
 
 namespace patternd::tools {
 namespace {
@@ -81,7 +82,7 @@ void add_rectify(CLI::App& program, Context& context) {
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
   command->add_option("--threads", a.threads, "0: as many as there are")
-      ->check(CLI::Range(0, 1024))
+      ->check(between(0, 1024))
       ->capture_default_str();
   command->add_option("IN", a.input, "PNG, JPEG or PNM")->required();
   command->add_option("OUT", a.output, "PNG, or PGM by its name")->required();

@@ -155,12 +155,12 @@ void add_synth_board(CLI::App& synth, Context& context) {
   command->add_option("--size", a.size, "WIDTH,HEIGHT of the pictures")
       ->delimiter(',')
       ->expected(2)
-      ->check(CLI::Range(64, 32767));
+      ->check(between(64, 32767));
   command->add_option("--focal", a.focal_px, "Focal length, pixels; default: the picture's width")
       ->check(above_zero());
   command->add_option("--lens", a.lens, "k1,k2,p1,p2[,k3]")->delimiter(',')->expected(4, 5);
   command->add_option("--count", a.count, "Pictures of the board, beside that on the plane")
-      ->check(CLI::Range(1, 100))
+      ->check(between(1, 100))
       ->capture_default_str();
   command->add_option("--tilt", a.tilt_deg, "Largest tilt about each axis, degrees")
       ->check(between(0.0, 70.0))

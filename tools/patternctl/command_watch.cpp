@@ -126,7 +126,7 @@ void add_watch(CLI::App& program, Context& context) {
   command->add_option("--pattern", a.patterns, "Matches of this pattern alone; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--every", a.every, "One result in so many")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(between(1, 1'000'000))
       ->capture_default_str();
   command->add_option("--count", a.count, "End after so many results; 0: never")
       ->check(not_negative())

@@ -323,7 +323,7 @@ void add_label(CLI::App& program, Context& context) {
   command->add_option("--draw", a.draw, "Write a picture with a colour a component");
   command
       ->add_option("--colours", a.colours,
-                   "distinct: neighbours differ; hash: remainders of the label")
+                   "distinct: neighbours differ; hash: remainders of the place of its first pixel")
       ->check(CLI::IsMember({"distinct", "hash"}))
       ->capture_default_str();
   command->add_option("IN", a.input, "PNG, JPEG, PGM or PPM, also plain text")->required();

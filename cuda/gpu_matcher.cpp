@@ -21,7 +21,7 @@ Candidate candidate_of(const TracedPose& pose, double score, int level) {
 
 Refinement refinement_of(const PatternPlan& plan, const TracedCandidate& found,
                          const Candidate& candidate) {
-  if (found.converged == 0) return {};
+  if (found.converged == 0) return unsettled(plan.refine, candidate);
   const PoseInformation information{found.residual,   found.gain,       found.inverse[0],
                                     found.inverse[1], found.inverse[2], found.inverse[3]};
   return standard_deviations(plan.refine, candidate, information);

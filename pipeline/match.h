@@ -58,8 +58,9 @@ struct Match {
   double runner_up = 0;
   double visible = 1;     // share of unmasked pixels inside the valid area
   bool inverted = false;  // polarity any: found as a negative
-  // Standard deviations from the picture's noise and the pattern's slopes. All 0: not known, the
-  // refinement did not settle (no true instance of a thousand made scenes, but look-alikes).
+  // Standard deviations from the picture's noise and the pattern's slopes. Where the refinement did
+  // not settle (no true instance of a thousand made scenes, but look-alikes) a step of the search:
+  // one pixel of the finest level, and the angle that moves the pattern's farthest pixel by one.
   double x_std_px = 0;
   double y_std_px = 0;
   double angle_std_deg = 0;

@@ -341,6 +341,11 @@ bool approach(const RefinePattern& pattern, const TraceImage& image, TraceScratc
   return false;
 }
 
+// How far the farthest pixel lies from the pattern's centre, in pixels of the level.
+double radius_of(const RefinePattern& p) {
+  return std::hypot(p.level.pattern.width, p.level.pattern.height) / 2;
+}
+
 // Scores a patch sampled at the candidate's pose. Two passes: with the mean taken off first nothing
 // cancels.
 void score_patch(const TraceLevel& level, const TraceImage& image, const Patch& patch,
@@ -441,12 +446,19 @@ Refinement standard_deviations(const RefinePattern& p, const Candidate& at,
   return out;
 }
 
+Refinement unsettled(const RefinePattern& pattern, const Candidate& at) {
+  Refinement out;
+  out.x_std_px = out.y_std_px = pattern.level.spacing * at.scale;
+  if (pattern.with_angle) out.angle_std_deg = 1 / (radius_of(pattern) * kDegToRad);
+  return out;
+}
+
 Refinement refine(const RefinePattern& pattern, const TraceImage& image, TraceScratch& scratch,
                   Candidate& candidate, const RefineLimits& limits) {
-  Refinement out;
+  const Refinement out = unsettled(pattern, candidate);
   if (pattern.inverse_gram.empty()) return out;
   Candidate at = candidate;
-  const double radius = std::hypot(pattern.level.pattern.width, pattern.level.pattern.height) / 2;
+  const double radius = radius_of(pattern);
   Regression last;
   if (!approach(pattern, image, scratch, limits, radius, last, at)) return out;
   score_patch(pattern.level, image, last.patch, last.complete, at);

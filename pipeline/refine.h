@@ -90,6 +90,10 @@ struct PoseInformation {
 [[nodiscard]] Refinement standard_deviations(const RefinePattern& pattern, const Candidate& at,
                                              const PoseInformation& information);
 
+// Where a pose did not settle: it is known to a step of the search, one pixel of the level by shift
+// and at the pattern's farthest pixel by angle.
+[[nodiscard]] Refinement unsettled(const RefinePattern& pattern, const Candidate& at);
+
 // How long to go on.
 struct RefineLimits {
   int iterations = 12;
@@ -102,7 +106,8 @@ struct RefineLimits {
 inline constexpr RefineLimits kTraceLimits{3, 0.06, 0.5, 0};
 
 // Refines the candidate's pose and sets its score and visible share there; on failure (no
-// convergence within a pixel or two) it stays as it was. Allocates nothing.
+// convergence within a pixel or two) it stays as it was, with the deviations of unsettled().
+// Allocates nothing.
 [[nodiscard]] Refinement refine(const RefinePattern& pattern, const TraceImage& image,
                                 TraceScratch& scratch, Candidate& candidate,
                                 const RefineLimits& limits = {});

@@ -147,7 +147,12 @@ TEST(Refine, LeavesACandidateAloneThatIsTooFarOff) {
   Bench bench = bench_for(field, 64);
   Candidate found = near(80 + 9, 80, 0);
   const Candidate before = found;
-  if (!refine_in(bench, picture_of(kSide, placed(field, 80, 80, 0)), found).converged) {
+  const Refinement refinement =
+      refine_in(bench, picture_of(kSide, placed(field, 80, 80, 0)), found);
+  if (!refinement.converged) {
+    EXPECT_EQ(refinement.x_std_px, 1) << "known to a step of the search, not exactly";
+    EXPECT_EQ(refinement.y_std_px, 1);
+    EXPECT_NEAR(refinement.angle_std_deg, 180 / M_PI / (64 * std::sqrt(0.5)), 1e-9);
     EXPECT_EQ(found.x, before.x);
     EXPECT_EQ(found.y, before.y);
     EXPECT_EQ(found.score, before.score);

@@ -39,8 +39,14 @@ std::shared_ptr<Generation> Compute::take_retired() {
   return std::exchange(retired_, nullptr);
 }
 
-void Compute::finish() {
+bool Compute::finish(int patience_ms) {
+  if (patience_ms >= 0) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const std::chrono::milliseconds patience(patience_ms);
+    if (!done_changed_.wait_for(lock, patience, [this] { return done_; })) return false;
+  }
   if (thread_.joinable()) thread_.join();
+  return true;
 }
 
 void Compute::run() {
@@ -51,9 +57,12 @@ void Compute::run() {
       compute(*frame);
       release_frame(*frame);
     } else if (queue_.closed() && queue_.size() == 0) {
-      return;
+      break;
     }
   }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  done_ = true;
+  done_changed_.notify_all();
 }
 
 bool Compute::adopt(const RawImageView& image, std::uint64_t seq) {

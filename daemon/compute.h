@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,8 +31,10 @@ class Compute {
   // Generations that are no longer used.
   [[nodiscard]] std::shared_ptr<Generation> take_retired();
 
-  // Computes what is in the queue, which must be closed, and ends the thread.
-  void finish();
+  // Computes what is in the queue, which must be closed, and ends the thread, within `patience_ms`
+  // (negative: however long it takes). False: it still works on a frame; finish() may be called
+  // again, and the destructor waits.
+  bool finish(int patience_ms = -1);
 
   // Frames that no result came from: the device failed, or no processor fitted.
   [[nodiscard]] std::uint64_t failed() const { return failed_.load(); }
@@ -56,7 +59,9 @@ class Compute {
   bool drift_changed_ = false;           // not yet told
   RateLimit failure_limit_;
 
-  std::mutex mutex_;  // guards next_ and retired_
+  std::mutex mutex_;  // guards next_, retired_ and done_
+  std::condition_variable done_changed_;
+  bool done_ = false;  // the thread has nothing left to do
   std::shared_ptr<Generation> next_;
   std::shared_ptr<Generation> retired_;
   std::atomic<bool> has_next_{false};

@@ -19,6 +19,7 @@
 #include "daemon/log.h"
 #include "daemon/service.h"
 #include "daemon/service_manager.h"
+#include "tools/standard_output.h"
 #include "tools/version.h"
 
 namespace patternd {
@@ -30,6 +31,7 @@ constexpr int kTickMs = 250;
 constexpr std::int64_t kStatusNs = 5'000'000'000;
 // What clients get to read the last results: on SIGTERM within a second, at a recording's end more.
 constexpr int kStopPatienceMs = 400;
+constexpr int kStopComputeMs = 350;
 constexpr int kEndPatienceMs = 5000;
 constexpr rlim_t kWantedFiles = 4096;
 
@@ -126,8 +128,8 @@ class Life {
   Life(Service& service, const FileDescriptor& signals, std::uint64_t wait_clients)
       : service_(service), signals_(signals), wait_clients_(wait_clients) {}
 
-  // Returns when the service is to end; the patience that clients get.
-  int live() {
+  // Returns when the service is to end; true: by a signal, so within a second.
+  bool live() {
     manager_.ready(service_.status_text());
     for (;;) {
       if (!started_ && service_.client_count() >= wait_clients_) {
@@ -139,8 +141,8 @@ class Life {
       (void)poll(watched, 2, started_ ? tick_ms() : 10);
       service_.tick();
       for (const std::uint64_t client : service_.take_reload_requests()) reload(client);
-      if (handle_signals()) return kStopPatienceMs;
-      if (service_.ended()) return kEndPatienceMs;
+      if (handle_signals()) return true;
+      if (service_.ended()) return false;
       tell_manager();
     }
   }
@@ -194,10 +196,9 @@ Result<std::vector<Listener>> adopt_inherited() {
   return listeners;
 }
 
-int serve(const CommandLine& line, Configuration configuration) {
+int serve(const CommandLine& line, const FileDescriptor& signals, Configuration configuration) {
   set_up_log(configuration.log_level);
   raise_file_limit();
-  const FileDescriptor signals = catch_signals();
   auto inherited = adopt_inherited();
   if (!inherited) {
     report(inherited.error().message);
@@ -216,9 +217,10 @@ int serve(const CommandLine& line, Configuration configuration) {
   for (const Address& address : (*service)->bound_addresses())
     spdlog::info("listen={} version={}", shown(address), version_number());
   Life life(**service, signals, line.wait_clients);
-  const int patience_ms = life.live();
+  const bool by_signal = life.live();
   life.manager().stopping();
-  const bool stopped = (*service)->stop(patience_ms);
+  const bool stopped = by_signal ? (*service)->stop(kStopPatienceMs, kStopComputeMs)
+                                 : (*service)->stop(kEndPatienceMs);
   const auto error = (*service)->end_error();
   report(latency_table((*service)->latency()));
   if (error) {
@@ -226,7 +228,8 @@ int serve(const CommandLine& line, Configuration configuration) {
     return kExitFailed;
   }
   spdlog::info("state=ended results={}", (*service)->result_count());
-  // Everything is flushed; what the opening of a camera still waits for ends with the process.
+  // Everything is flushed; what the opening of a camera or a search still waits for ends with the
+  // process.
   if (!stopped) std::_Exit(kExitGood);
   return kExitGood;
 }
@@ -258,12 +261,14 @@ int run(int argc, char** argv) {
                                      : line.backend == "cpu" ? ComputeConfig::Backend::kCpu
                                                              : ComputeConfig::Backend::kAuto;
   }
+  // Before anything that takes time: whoever starts the service may reload or end it at once.
+  const FileDescriptor signals = line.check ? FileDescriptor() : catch_signals();
   auto configuration = load_configuration(line.options.config_path, line.options.overrides);
   if (!configuration) {
     report(configuration.error().message);
     return kExitUsage;
   }
-  return line.check ? check(*configuration) : serve(line, std::move(*configuration));
+  return line.check ? check(*configuration) : serve(line, signals, std::move(*configuration));
 }
 
 }  // namespace
@@ -271,7 +276,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return patternd::run(argc, argv);
+    return patternd::checked_output("patternd", patternd::run(argc, argv));
   } catch (const std::exception& fault) {
     std::fprintf(stderr, "patternd: internal error: %s; please report it with the configuration\n",
                  fault.what());

@@ -243,7 +243,7 @@ void Service::tick() {
   (void)compute_->take_retired();
 }
 
-bool Service::stop(int patience_ms) {
+bool Service::stop(int patience_ms, int compute_ms) {
   if (stopped_) return true;
   stopped_ = true;
   const auto running = capture();
@@ -252,11 +252,12 @@ bool Service::stop(int patience_ms) {
     if (running->wait_stopped(kCaptureStopMs)) running->stop();
   }
   queue_.close();
-  if (compute_ != nullptr) compute_->finish();
+  const bool computed = compute_ == nullptr || compute_->finish(compute_ms);
+  if (!computed) spdlog::warn("state=stopping reason=\"a frame takes too long and is given up\"");
   if (frame_sender_ != nullptr) frame_sender_->stop();
   answer_pending();
   if (publisher_ != nullptr) publisher_->finish(patience_ms);
-  return running == nullptr || running->wait_stopped(0);
+  return computed && (running == nullptr || running->wait_stopped(0));
 }
 
 Json Service::latency() const { return latency_json(statistics_, monotonic_ns()); }

@@ -53,9 +53,10 @@ class Service {
   void start();
   void tick();
   // Captures no more, computes and publishes what has been captured, and lets clients read it for
-  // at most `patience_ms`. False where the camera is just being opened and does not let go of its
-  // thread yet: all else is done, and the destructor would wait for it.
-  bool stop(int patience_ms);
+  // at most `patience_ms`; computing takes at most `compute_ms` (negative: as long as it takes).
+  // False where the camera is just being opened, or a frame just being searched, and does not let
+  // go of its thread yet: all else is done, and the destructor would wait for it.
+  bool stop(int patience_ms, int compute_ms = -1);
 
   // Reads the configuration again; whole or not at all. The outcome is logged, and told to `client`
   // where one asked. A reload that waits for its first frame is answered by tick().

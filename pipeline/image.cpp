@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 namespace patternd {
 namespace {
@@ -59,6 +60,15 @@ Result<void> check_view(const ImageView& view, const std::string& what) {
                                                  std::to_string(kMaxImageSide));
   }
   const std::size_t needed = static_cast<std::size_t>(view.width) * bytes_per_pixel(view.format);
+  // Else rows would lie beyond what a pointer can reach.
+  const auto most = static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) /
+                    static_cast<std::size_t>(view.height);
+  if (view.stride_bytes > most) {
+    return fail(ErrorCode::kInvalidArgument,
+                what + ": stride is " + std::to_string(view.stride_bytes) + " bytes; " +
+                    std::to_string(view.height) + " rows can be at most " + std::to_string(most) +
+                    " apart");
+  }
   if (view.stride_bytes < needed || view.stride_bytes % channel_bytes(view.format) != 0) {
     return fail(ErrorCode::kInvalidArgument,
                 what + ": stride is " + std::to_string(view.stride_bytes) + " bytes; a " +

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -59,12 +60,28 @@ Result<void> write_all(int descriptor, const std::uint8_t* data, std::size_t siz
   return {};
 }
 
-Result<void> write_whole(const std::string& path, const std::uint8_t* data, std::size_t size) {
+// A device or pipe is written into, as it is.
+Result<void> write_in_place(const std::string& path, const std::uint8_t* data, std::size_t size) {
+  File file(path, O_WRONLY, 0);
+  if (file.get() < 0 || !write_all(file.get(), data, size) || !file.close())
+    return fail(code_of_errno(errno), path + ": cannot write: " + std::strerror(errno));
+  return {};
+}
+
+// A file appears whole or not at all; where a link leads, there.
+Result<void> write_whole(const std::string& name, const std::uint8_t* data, std::size_t size) {
+  struct stat status {};
+  const bool exists = ::stat(name.c_str(), &status) == 0;
+  if (exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+    return write_in_place(name, data, size);
+  std::error_code unresolved;
+  const auto target = std::filesystem::canonical(name, unresolved);
+  const std::string path = exists && !unresolved ? target.string() : name;
   const std::string beside = path + ".part" + std::to_string(::getpid());
   const auto failed = [&](const char* what) {
     const int error = errno;
     ::unlink(beside.c_str());
-    return fail(code_of_errno(error), path + ": cannot " + what + ": " + std::strerror(error));
+    return fail(code_of_errno(error), name + ": cannot " + what + ": " + std::strerror(error));
   };
   File file(beside, O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (file.get() < 0) return failed("create");

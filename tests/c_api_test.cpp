@@ -2,6 +2,7 @@
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits>
 #include <random>
 #include <thread>
 #include <vector>
@@ -117,6 +118,11 @@ TEST(CApi, NamesEveryKindOfWrongArgument) {
   EXPECT_EQ(patternd_pattern_teach("a", &bad, nullptr, nullptr, &pattern.handle),
             PATTERND_INVALID_ARGUMENT);
   EXPECT_THAT(patternd_last_error(), HasSubstr("stride is 10 bytes"));
+  bad = texture.image();
+  bad.stride_bytes = std::numeric_limits<std::size_t>::max() / 2 + 1;
+  EXPECT_EQ(patternd_pattern_teach("a", &bad, nullptr, nullptr, &pattern.handle),
+            PATTERND_INVALID_ARGUMENT);
+  EXPECT_THAT(patternd_last_error(), HasSubstr(" rows can be at most "));
   bad = texture.image();
   bad.format = 99;
   EXPECT_EQ(patternd_pattern_teach("a", &bad, nullptr, nullptr, &pattern.handle),

@@ -1,5 +1,6 @@
 #include "pipeline/image_file.h"
 
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
@@ -138,6 +139,21 @@ TEST(ImageFile, LeavesTheOldFileWhereWritingFails) {
   EXPECT_FALSE(write_image(folder.file("a.png"), image.view()));
   const auto content = read_file(folder.file("a.png"), 100).value();
   EXPECT_EQ(std::string(content.begin(), content.end()), "old");
+}
+
+TEST(ImageFile, WritesWhereALinkLeadsAndIntoADeviceAsItIs) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(write_file(folder.file("target"), "old"));
+  std::filesystem::create_symlink("target", folder.file("link"));
+  ASSERT_TRUE(write_file(folder.file("link"), "new"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("link")));
+  const auto content = read_file(folder.file("target"), 100).value();
+  EXPECT_EQ(std::string(content.begin(), content.end()), "new");
+  std::filesystem::create_symlink("/dev/null", folder.file("null"));
+  ASSERT_TRUE(write_file(folder.file("null"), "gone"));
+  EXPECT_TRUE(std::filesystem::is_character_file(folder.file("null")));
+  std::filesystem::create_symlink("/dev/full", folder.file("full"));
+  EXPECT_FALSE(write_file(folder.file("full"), "no room"));
 }
 
 }  // namespace

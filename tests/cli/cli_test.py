@@ -53,6 +53,13 @@ class Cli(unittest.TestCase):
         self.assertIn("backends: cpu", done.stdout)
         self.assertIn("device images:", done.stdout)
 
+    def test_fails_where_its_output_has_no_room(self):
+        for words in (["--version"], ["match", "--help"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([BIN / "patternctl", *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("patternctl: standard output cannot be written: No space left", done.stderr)
+
     def test_says_in_one_line_why_there_is_no_gpu_to_measure(self):
         if not (BIN / "patternd-bench").exists():
             self.skipTest("this build has no benchmark")

@@ -618,6 +618,18 @@ class Service(unittest.TestCase):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(PATIENCE), 0)
 
+    def test_ends_in_the_midst_of_a_long_search(self):
+        made = ctl("synth", "recording", "--size", "1600,1200", "--pattern-size", "60,64", "--instances", 1, "--frames", 2,
+                   "--seed", 3, "-o", self.folder / "large")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        part = "[{name: part, pattern: %s, scale: [0.5, 2], min_visible: 0.5}]" % (self.folder / "large/patterns/p1.png")
+        service = self.start("--config", self.write(part, "{source: replay, path: large/recording, realtime: false, loop: true}"))
+        client = self.connect(service.port())
+        self.assertEqual(client.next()["type"], "hello")
+        self.assertIsNotNone(client.next("result"))
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+        self.assertIn("a frame takes too long and is given up", service.text())
+
     def test_serves_a_unix_socket_beside_tcp(self):
         path = str(self.folder / "p.sock")
         service = self.start("--config", self.write(publish='{tcp: {listen: "127.0.0.1:0"}, unix: {path: p.sock}}'))

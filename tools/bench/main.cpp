@@ -5,6 +5,7 @@
 
 #include "tools/bench/bench.h"
 #include "tools/bench/subjects.h"
+#include "tools/standard_output.h"
 #include "tools/usage_error.h"
 #include "tools/version.h"
 
@@ -39,7 +40,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return patternd::bench::run(argc, argv);
+    return patternd::checked_output("patternctl bench", patternd::bench::run(argc, argv));
   } catch (const std::exception& fault) {
     std::fprintf(stderr, "patternctl bench: internal error: %s\n", fault.what());
     return 1;

@@ -18,6 +18,7 @@
 #include "tools/calibrate/conversions.h"
 #include "tools/calibrate/report.h"
 #include "tools/patternctl/number_list.h"
+#include "tools/standard_output.h"
 #include "tools/usage_error.h"
 #include "tools/version.h"
 
@@ -313,7 +314,8 @@ int main_without_exceptions(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return patternd::calibrate::main_without_exceptions(argc, argv);
+    return patternd::checked_output("patternctl calibrate",
+                                    patternd::calibrate::main_without_exceptions(argc, argv));
   } catch (const std::exception& fault) {
     std::fprintf(stderr, "patternctl calibrate: internal error: %s\n", fault.what());
     return patternd::calibrate::kFailed;

@@ -9,6 +9,7 @@
 #include "tools/patternctl/command.h"
 #include "tools/patternctl/commands.h"
 #include "tools/patternctl/launch.h"
+#include "tools/standard_output.h"
 #include "tools/usage_error.h"
 #include "tools/version.h"
 
@@ -68,7 +69,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return patternd::tools::run(argc, argv);
+    return patternd::checked_output("patternctl", patternd::tools::run(argc, argv));
   } catch (const std::exception& fault) {
     std::fprintf(stderr, "patternctl: internal error: %s; please report it with the command line\n",
                  fault.what());

@@ -619,10 +619,10 @@ class Service(unittest.TestCase):
         self.assertEqual(process.wait(PATIENCE), 0)
 
     def test_ends_in_the_midst_of_a_long_search(self):
-        made = ctl("synth", "recording", "--size", "1600,1200", "--pattern-size", "60,64", "--instances", 1, "--frames", 2,
+        made = ctl("synth", "recording", "--size", "1600,1200", "--pattern-size", "90,96", "--instances", 1, "--frames", 2,
                    "--seed", 3, "-o", self.folder / "large")
         self.assertEqual(made.returncode, 0, made.stderr)
-        part = "[{name: part, pattern: %s, scale: [0.5, 2], min_visible: 0.5}]" % (self.folder / "large/patterns/p1.png")
+        part = "[{name: part, pattern: %s, scale: [0.5, 1.5], min_visible: 0.5}]" % (self.folder / "large/patterns/p1.png")
         service = self.start("--config", self.write(part, "{source: replay, path: large/recording, realtime: false, loop: true}"))
         client = self.connect(service.port())
         self.assertEqual(client.next()["type"], "hello")

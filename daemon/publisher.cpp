@@ -220,8 +220,7 @@ void Publisher::round(int timeout_ms) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     const std::uint64_t tag = event.data.u64;
     if (tag == kBellTag) {
-      run_tasks();
-      publish_ready();
+      take_turn();
     } else if (tag < kFirstClient) {
       const std::size_t index = tag - kFirstListenerTag;
       if (index < listeners_.size()) accept_clients(listeners_[index]);
@@ -251,8 +250,19 @@ void Publisher::run_tasks() {
   for (const Task& task : tasks) task();
 }
 
-void Publisher::publish_ready() {
-  while (const auto slot = ready_.try_pop()) {
+void Publisher::take_turn() {
+  do {
+    const std::uint64_t waiting = published_ + ready_.size();
+    run_tasks();
+    publish_ready(waiting);
+  } while (ready_.size() > 0);
+}
+
+void Publisher::publish_ready(std::uint64_t last) {
+  while (published_ < last) {
+    const auto slot = ready_.try_pop();
+    if (!slot) return;
+    ++published_;
     publish(**slot);
     free_.try_push(*slot);
   }

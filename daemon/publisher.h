@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -135,7 +136,11 @@ class Publisher {
   void run();
   void round(int timeout_ms);
   void run_tasks();
-  void publish_ready();
+  // Tasks and results in the order in which they came about: what was posted before a result was
+  // ready (a camera that is back) is told before it.
+  void take_turn();
+  // Results up to the `last`-th since the start, or all that are ready.
+  void publish_ready(std::uint64_t last = std::numeric_limits<std::uint64_t>::max());
   void publish(ResultSlot& slot);
   void write_line(ResultSlot& slot);
   void flush_clients();
@@ -212,6 +217,7 @@ class Publisher {
   std::atomic<std::uint64_t> wrong_tokens_{0};
   std::atomic<std::uint64_t> results_{0};
   std::atomic<std::uint64_t> dropped_results_{0};
+  std::uint64_t published_ = 0;  // results taken from ready_; the publishing thread's
   std::atomic<std::int64_t> last_round_ns_{0};
   std::atomic<bool> finishing_{false};
   std::atomic<std::int64_t> finish_deadline_ns_{0};

@@ -67,6 +67,7 @@ ResultSlot* Publisher::acquire(std::chrono::milliseconds timeout) {
 }
 
 void Publisher::submit(ResultSlot* slot) {
+  ++submitted_;
   ready_.try_push(slot);  // there is room for every slot
   bell_.ring();
 }
@@ -119,8 +120,8 @@ void Publisher::tell_camera(bool lost, const std::string& reason,
 }
 
 void Publisher::tell_drift(const Drift& drift) {
-  post([this, text = drift_line(drift)] {
-    publish_ready();  // results from before come before
+  post([this, last = submitted_.load(), text = drift_line(drift)] {
+    publish_ready(last);  // results from before come before, others behind
     for (const auto& [id, client] : clients_) {
       if (client->subscription().drift && !client->closing()) client->send_own(text);
     }

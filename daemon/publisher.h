@@ -217,6 +217,7 @@ class Publisher {
   std::atomic<std::uint64_t> wrong_tokens_{0};
   std::atomic<std::uint64_t> results_{0};
   std::atomic<std::uint64_t> dropped_results_{0};
+  std::atomic<std::uint64_t> submitted_{0};
   std::uint64_t published_ = 0;  // results taken from ready_; the publishing thread's
   std::atomic<std::int64_t> last_round_ns_{0};
   std::atomic<bool> finishing_{false};

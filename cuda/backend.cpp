@@ -1,6 +1,8 @@
 #include "cuda/backend.h"
 
 #include <algorithm>
+#include <mutex>
+#include <vector>
 
 #include "cuda/cuda_processor.h"
 #include "cuda/device.h"
@@ -19,7 +21,7 @@ Result<std::unique_ptr<FrameProcessor>> open_gpu(const ComputeOptions& options,
   auto device = Device::open(*driver, options.device, options.image);
   if (!device) return tl::make_unexpected(device.error());
   if (auto ok = self_test(*device, options.memory); !ok) return tl::make_unexpected(ok.error());
-  return make_cuda_processor(*device, options.memory, config);
+  return make_cuda_processor(*device, options.memory, config, options.streams);
 }
 
 // The GPU with the CPU behind it.
@@ -27,57 +29,114 @@ class SupervisedProcessor final : public FrameProcessor {
  public:
   SupervisedProcessor(std::unique_ptr<FrameProcessor> gpu, std::unique_ptr<FrameProcessor> cpu,
                       const ComputeOptions& options, const ProcessorConfig& config)
-      : gpu_(std::move(gpu)), cpu_(std::move(cpu)), options_(options), config_(config) {}
+      : gpu_(std::move(gpu)),
+        cpu_(std::move(cpu)),
+        options_(options),
+        config_(config),
+        frames_(gpu_->depth()) {}
 
-  [[nodiscard]] Result<void> process(const RawImageView& frame, FrameResult& result) override {
-    if (!gpu_ && monotonic_ns() >= next_try_ns_) reopen();
-    if (gpu_) {
-      auto done = gpu_->process(frame, result);
-      if (done || done.error().code == ErrorCode::kInvalidArgument) return done;
-      note_failure(done.error());
-    }
-    ++frames_on_cpu_;
-    return cpu_->process(frame, result);
+  [[nodiscard]] std::size_t depth() const override { return frames_.size(); }
+  [[nodiscard]] Result<void> submit(const RawImageView& frame) override;
+  [[nodiscard]] bool ready() const override { return !frames_[first_].on_gpu || gpu_->ready(); }
+  [[nodiscard]] Result<void> collect(FrameResult& result) override;
+  [[nodiscard]] const char* backend() const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return gpu_ ? "cuda" : "cpu";
   }
-  [[nodiscard]] const char* backend() const override { return gpu_ ? "cuda" : "cpu"; }
-  [[nodiscard]] std::string description() const override {
-    std::string text = gpu_ ? gpu_->description() : cpu_->description();
-    if (frames_on_cpu_ > 0) {
-      text += "; " + std::to_string(frames_on_cpu_) +
-              " frames done by the CPU, the GPU's last error: " + last_error_;
-    }
-    return text;
-  }
+  [[nodiscard]] std::string description() const override;
 
  private:
-  // Too many candidates is the frame's fault; anything else means that the GPU is of no more use.
-  void note_failure(const Error& error) {
-    last_error_ = error.message;
-    if (error.code == ErrorCode::kExhausted) return;
-    gpu_.reset();
-    next_try_ns_ = monotonic_ns() + pause_ns_;
-  }
-  void reopen() {
-    auto opened = open_gpu(options_, config_);
-    if (opened) {
-      gpu_ = std::move(*opened);
-      pause_ns_ = kFirstPauseNs;
-      return;
-    }
-    last_error_ = opened.error().message;
-    pause_ns_ = std::min(2 * pause_ns_, kLongestPauseNs);
-    next_try_ns_ = monotonic_ns() + pause_ns_;
-  }
+  // A frame in flight; what the GPU does not compute the CPU does when it is collected.
+  struct Frame {
+    RawImageView image;
+    bool on_gpu = false;
+  };
+  void note_failure(const Error& error);
+  void reopen();
 
+  // Written by the frames' thread alone, under the lock that other threads read under.
+  mutable std::mutex mutex_;
   std::unique_ptr<FrameProcessor> gpu_;  // null while it is lost
+  std::uint64_t frames_by_cpu_ = 0;
+  std::string last_error_;
+
   std::unique_ptr<FrameProcessor> cpu_;
-  ComputeOptions options_;
-  ProcessorConfig config_;
+  const ComputeOptions options_;
+  const ProcessorConfig config_;
+  std::vector<Frame> frames_;  // a ring; the oldest in flight is at first_
+  std::size_t first_ = 0;
+  std::size_t in_flight_ = 0;
   std::int64_t next_try_ns_ = 0;
   std::int64_t pause_ns_ = kFirstPauseNs;
-  std::uint64_t frames_on_cpu_ = 0;
-  std::string last_error_;
 };
+
+Result<void> SupervisedProcessor::submit(const RawImageView& frame) {
+  if (in_flight_ == frames_.size())
+    return fail(ErrorCode::kInternal, "more frames submitted than may be in flight");
+  if (!gpu_ && monotonic_ns() >= next_try_ns_) reopen();
+  Frame& next = frames_[(first_ + in_flight_) % frames_.size()];
+  next = {frame, gpu_ != nullptr};
+  if (gpu_) {
+    const auto begun = gpu_->submit(frame);
+    if (!begun && begun.error().code == ErrorCode::kInvalidArgument) return begun;
+    next.on_gpu = begun.has_value();
+    if (!begun) note_failure(begun.error());
+  }
+  ++in_flight_;
+  return {};
+}
+
+Result<void> SupervisedProcessor::collect(FrameResult& result) {
+  if (in_flight_ == 0) return fail(ErrorCode::kInternal, "no frame is in flight");
+  const Frame frame = frames_[first_];
+  first_ = (first_ + 1) % frames_.size();
+  --in_flight_;
+  if (frame.on_gpu) {
+    const auto done = gpu_->collect(result);
+    if (done) return done;
+    note_failure(done.error());
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++frames_by_cpu_;
+  }
+  return cpu_->process(frame.image, result);
+}
+
+// Too many candidates is the frame's fault; anything else means that the GPU is of no more use, and
+// that what else is in flight on it is the CPU's.
+void SupervisedProcessor::note_failure(const Error& error) {
+  std::unique_ptr<FrameProcessor> lost;  // ended without the lock: that may take a while
+  const std::lock_guard<std::mutex> lock(mutex_);
+  last_error_ = error.message;
+  if (error.code == ErrorCode::kExhausted) return;
+  lost.swap(gpu_);
+  for (Frame& frame : frames_) frame.on_gpu = false;
+  next_try_ns_ = monotonic_ns() + pause_ns_;
+}
+
+void SupervisedProcessor::reopen() {
+  auto opened = open_gpu(options_, config_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (opened) {
+    gpu_ = std::move(*opened);
+    pause_ns_ = kFirstPauseNs;
+    return;
+  }
+  last_error_ = opened.error().message;
+  pause_ns_ = std::min(2 * pause_ns_, kLongestPauseNs);
+  next_try_ns_ = monotonic_ns() + pause_ns_;
+}
+
+std::string SupervisedProcessor::description() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::string text = gpu_ ? gpu_->description() : cpu_->description();
+  if (frames_by_cpu_ > 0) {
+    text += "; " + std::to_string(frames_by_cpu_) +
+            " frames done by the CPU, the GPU's last error: " + last_error_;
+  }
+  return text;
+}
 
 }  // namespace
 

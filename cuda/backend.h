@@ -15,6 +15,7 @@ struct ComputeOptions {
   int device = 0;
   std::string memory = "auto";
   std::string image = "auto";
+  int streams = 1;                      // frames in flight
   std::string driver = "libcuda.so.1";  // another file in tests only
 };
 
@@ -24,9 +25,9 @@ struct ChosenProcessor {
 };
 
 // `cpu` and `cuda` as asked, or an error. `auto`: the GPU where there is one that works (its
-// self-test passes) and takes the configuration, else the CPU, with the reason. With `auto` a frame
-// that fails on the GPU is done again on the CPU, and a GPU that is lost is opened again with
-// growing pauses; description() says so.
+// self-test passes) and takes the configuration, else the CPU, with the reason. With `auto` frames
+// that fail on the GPU are done again on the CPU, in order, and a GPU that is lost is opened again
+// with growing pauses; description() says so.
 [[nodiscard]] Result<ChosenProcessor> make_processor(const ComputeOptions& options,
                                                      const ProcessorConfig& config);
 

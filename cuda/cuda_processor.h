@@ -9,13 +9,13 @@
 
 namespace patternd::cuda {
 
-// Allocates everything that frames need on `device`. `memory`: compute.memory. Refuses what
-// make_cpu_processor refuses, and (kUnsupported) what is too large for the device. Errors of
-// process(): kDevice where the GPU failed (it is then of no more use), kExhausted where this frame
-// had more candidates than there is room for.
+// Allocates everything that frames need on `device`, for `streams` frames in flight. `memory`:
+// compute.memory. Refuses what make_cpu_processor refuses, and (kUnsupported) what is too large for
+// the device. Errors of submit() and collect(): kDevice where the GPU failed (it is then of no more
+// use), kExhausted where this frame had more candidates than there is room for.
 [[nodiscard]] Result<std::unique_ptr<FrameProcessor>> make_cuda_processor(
     const std::shared_ptr<const Device>& device, const std::string& memory,
-    const ProcessorConfig& config);
+    const ProcessorConfig& config, int streams = 1);
 
 // Runs every kernel once on a small made frame and compares with the CPU's results. The error says
 // what differs.

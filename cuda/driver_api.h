@@ -185,6 +185,7 @@ struct TextureDesc {
   X(stream_create, cuStreamCreate, (StreamHandle * stream, unsigned flags))                        \
   X(stream_destroy, cuStreamDestroy_v2, (StreamHandle stream))                                     \
   X(stream_synchronize, cuStreamSynchronize, (StreamHandle stream))                                \
+  X(stream_query, cuStreamQuery, (StreamHandle stream))                                            \
   X(stream_wait_event, cuStreamWaitEvent,                                                          \
     (StreamHandle stream, EventHandle event, unsigned flags))                                      \
   X(stream_attach_mem_async, cuStreamAttachMemAsync,                                               \

@@ -71,6 +71,8 @@ Result<void> Stream::fill(DevicePointer to, unsigned char value, std::size_t byt
   return api.check(api.memset_d8_async(to, value, bytes, stream_.get()), "cuMemsetD8Async");
 }
 
+bool Stream::is_idle() const { return device_->driver().stream_query(stream_.get()) != kNotReady; }
+
 Result<void> Stream::wait() const {
   const Driver& api = device_->driver();
   return api.check(api.stream_synchronize(stream_.get()), "cuStreamSynchronize");

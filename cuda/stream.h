@@ -47,6 +47,8 @@ class Stream {
   }
   [[nodiscard]] Result<void> record(const Event& event) const;
   [[nodiscard]] Result<void> fill(DevicePointer to, unsigned char value, std::size_t bytes) const;
+  // Everything enqueued so far is done, or has failed: wait() would not wait.
+  [[nodiscard]] bool is_idle() const;
   // Waits until everything enqueued so far is done.
   [[nodiscard]] Result<void> wait() const;
 

@@ -24,6 +24,7 @@ cuda::ComputeOptions options_of(const ComputeConfig& compute) {
   options.device = compute.device;
   options.memory = compute.memory;
   options.image = compute.image;
+  options.streams = compute.streams;
   return options;
 }
 

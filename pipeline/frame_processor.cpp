@@ -17,10 +17,17 @@ class CpuProcessor final : public FrameProcessor {
   explicit CpuProcessor(const ProcessorConfig& config)
       : config_(config), pool_(std::make_unique<ThreadPool>(config.threads)) {}
 
-  // Allocates everything that process() uses.
+  // Allocates everything that frames need.
   [[nodiscard]] Result<void> allocate();
 
-  [[nodiscard]] Result<void> process(const RawImageView& frame, FrameResult& result) override;
+  // A frame is computed when it is collected.
+  [[nodiscard]] Result<void> submit(const RawImageView& frame) override {
+    auto fits = check_frame(config_, frame);
+    if (fits) frame_ = frame;
+    return fits;
+  }
+  [[nodiscard]] bool ready() const override { return true; }
+  [[nodiscard]] Result<void> collect(FrameResult& result) override;
   [[nodiscard]] const char* backend() const override { return "cpu"; }
   [[nodiscard]] std::string description() const override {
     return "cpu, " + std::to_string(pool_->thread_count()) + " threads";
@@ -29,8 +36,9 @@ class CpuProcessor final : public FrameProcessor {
  private:
   ProcessorConfig config_;
   std::unique_ptr<ThreadPool> pool_;
-  Image luma_;       // only where the camera's format has no luma plane
-  Image rectified_;  // only with a calibration
+  RawImageView frame_;  // in flight
+  Image luma_;          // only where the camera's format has no luma plane
+  Image rectified_;     // only with a calibration
   std::optional<Rectifier> rectifier_;
   std::optional<Matcher> matcher_;
   std::optional<BlobStage> blobs_;
@@ -73,17 +81,15 @@ Result<void> CpuProcessor::allocate() {
   return {};
 }
 
-Result<void> CpuProcessor::process(const RawImageView& frame, FrameResult& result) {
+Result<void> CpuProcessor::collect(FrameResult& result) {
   result.matches.clear();
   result.blobs.clear();
   result.blobs_total = 0;
   result.times = {};
-  if (auto ok = check_frame(config_, frame); !ok) return ok;
-
   ImageView picture;
   {
     const StageTimer timer(result.times, Stage::kRectify);
-    picture = to_luma(frame, luma_.view());
+    picture = to_luma(frame_, luma_.view());
     if (rectifier_) {
       rectifier_->process(picture, rectified_.view(), pool_.get());
       picture = rectified_.view();

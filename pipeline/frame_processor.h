@@ -42,14 +42,31 @@ struct FrameResult {
   StageTimes times;  // kRectify … kBlobs
 };
 
+// Frames go in by submit() and come out by collect(), in the same order. Where depth() is more than
+// 1 the next ones can be submitted while the first is computed:
+//   processor.submit(a); processor.submit(b); processor.collect(result_a); processor.submit(c); …
+// One call at a time. Nothing allocates after creation.
 class FrameProcessor {
  public:
   virtual ~FrameProcessor() = default;
-  // Processes one frame of exactly the configured size and format; allocates nothing. `result` is
-  // overwritten. Errors are the device's (kDevice); a frame of another format is kInvalidArgument.
-  // One call at a time.
-  [[nodiscard]] virtual Result<void> process(const RawImageView& frame, FrameResult& result) = 0;
-  // "cpu" or "cuda", and one line about it for status.
+  // Frames that may be in flight: submitted and not yet collected. At least 1; constant.
+  [[nodiscard]] virtual std::size_t depth() const { return 1; }
+  // Begins a frame of exactly the configured size and format (else kInvalidArgument), with fewer
+  // than depth() in flight. The pixels must stay until it is collected. On failure it is not in
+  // flight; the others are still.
+  [[nodiscard]] virtual Result<void> submit(const RawImageView& frame) = 0;
+  // With frames in flight: the device is done with the oldest (or has failed), so that collect()
+  // waits for nobody. Does not wait itself.
+  [[nodiscard]] virtual bool ready() const = 0;
+  // Waits for the oldest frame in flight and overwrites `result`. On failure (the device's:
+  // kDevice) it is out of flight too.
+  [[nodiscard]] virtual Result<void> collect(FrameResult& result) = 0;
+  // One frame, with none in flight.
+  [[nodiscard]] Result<void> process(const RawImageView& frame, FrameResult& result) {
+    auto begun = submit(frame);
+    return begun ? collect(result) : begun;
+  }
+  // "cpu" or "cuda", and one line about it for status. From any thread.
   [[nodiscard]] virtual const char* backend() const = 0;
   [[nodiscard]] virtual std::string description() const = 0;
 };

@@ -143,10 +143,15 @@ class FakeProcessor : public FrameProcessor {
  public:
   FakeProcessor(std::size_t patterns, int delay_us) : patterns_(patterns), delay_us_(delay_us) {}
 
-  Result<void> process(const RawImageView& frame, FrameResult& result) override {
+  Result<void> submit(const RawImageView& frame) override {
+    frame_ = frame;
+    return {};
+  }
+  bool ready() const override { return true; }
+  Result<void> collect(FrameResult& result) override {
     if (delay_us_ > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay_us_));
     std::uint32_t number = 0;
-    std::memcpy(&number, frame.data, sizeof number);
+    std::memcpy(&number, frame_.data, sizeof number);
     result.times = StageTimes();
     result.blobs.clear();
     result.matches.assign(patterns_, Match());
@@ -162,6 +167,7 @@ class FakeProcessor : public FrameProcessor {
  private:
   std::size_t patterns_;
   int delay_us_;
+  RawImageView frame_;
 };
 
 }  // namespace

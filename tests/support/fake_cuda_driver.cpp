@@ -201,6 +201,7 @@ FAKE Status cuStreamCreate(StreamHandle* stream, unsigned) {
 }
 FAKE Status cuStreamDestroy_v2(StreamHandle) { return count(); }
 FAKE Status cuStreamSynchronize(StreamHandle) { return count(); }
+FAKE Status cuStreamQuery(StreamHandle) { return count(); }
 FAKE Status cuStreamWaitEvent(StreamHandle, EventHandle, unsigned) { return count(); }
 FAKE Status cuStreamAttachMemAsync(StreamHandle, DevicePointer, std::size_t, unsigned) {
   return count();

@@ -1,0 +1,111 @@
+// Reads top-down in start() and enqueue_stages().
+#include "cuda/frame_slot.h"
+
+#include <utility>
+
+#include "pipeline/frame_checks.h"
+
+namespace patternd::cuda {
+
+Result<std::unique_ptr<FrameSlot>> FrameSlot::create(const std::shared_ptr<const Device>& device,
+                                                     MemoryMode mode,
+                                                     const ProcessorConfig& config) {
+  std::unique_ptr<FrameSlot> slot(new FrameSlot(device, config));
+  if (auto ok = slot->allocate(device, mode); !ok) return tl::make_unexpected(ok.error());
+  return slot;
+}
+
+Result<void> FrameSlot::allocate(const std::shared_ptr<const Device>& device, MemoryMode mode) {
+  auto stream = Stream::create(device);
+  if (!stream) return tl::make_unexpected(stream.error());
+  stream_ = std::move(*stream);
+  for (Event& moment : moments_) {
+    auto event = Event::create(device);
+    if (!event) return tl::make_unexpected(event.error());
+    moment = std::move(*event);
+  }
+  auto luma = LumaStage::create(device, mode, config_);
+  if (!luma) return tl::make_unexpected(luma.error());
+  luma_ = std::move(*luma);
+  if (auto ok = allocate_matcher(device); !ok) return ok;
+  if (auto ok = allocate_picture(); !ok) return ok;
+  if (!device->driver().has_graphs()) return {};
+  auto graph = Graph::record(*stream_, [&] { return enqueue_stages(); });
+  if (!graph) return tl::make_unexpected(graph.error());
+  graph_ = std::move(*graph);
+  return {};
+}
+
+Result<void> FrameSlot::allocate_matcher(const std::shared_ptr<const Device>& device) {
+  if (config_.patterns.empty()) return {};
+  const DeviceView& picture = luma_->picture();
+  MatcherConfig matcher{picture.width, picture.height, picture.format, config_.patterns, {}};
+  matcher.valid = luma_->valid();
+  auto created = GpuMatcher::create(device, matcher, picture);
+  if (!created) return tl::make_unexpected(created.error());
+  matcher_ = std::move(*created);
+  return {};
+}
+
+// Page-locked, because a copy into other memory would wait for the whole frame.
+Result<void> FrameSlot::allocate_picture() {
+  if (!config_.blobs) return {};
+  const DeviceView& view = luma_->picture();
+  const auto stride = static_cast<std::size_t>(view.stride_bytes);
+  auto memory = host_memory_.allocate(stride * static_cast<std::size_t>(view.height));
+  if (!memory) return tl::make_unexpected(memory.error());
+  picture_target_ = {*memory, view.width, view.height, stride, view.format};
+  picture_on_host_ = picture_target_;
+  return {};
+}
+
+Result<void> FrameSlot::enqueue_stages() {
+  if (auto ok = luma_->enqueue(*stream_); !ok) return ok;
+  if (auto ok = stream_->record(moments_[1]); !ok) return ok;
+  return matcher_ ? enqueue_search() : Result<void>();
+}
+
+Result<void> FrameSlot::enqueue_search() {
+  using Enqueue = Result<void> (GpuMatcher::*)(const Stream&) const;
+  constexpr std::array<Enqueue, kTimedStages.size() - 1> kStages = {
+      &GpuMatcher::enqueue_pyramid, &GpuMatcher::enqueue_search, &GpuMatcher::enqueue_suppression,
+      &GpuMatcher::enqueue_trace, &GpuMatcher::enqueue_refine};
+  for (std::size_t i = 0; i < kStages.size(); ++i) {
+    if (auto ok = ((*matcher_).*kStages[i])(*stream_); !ok) return ok;
+    if (auto ok = stream_->record(moments_[i + 2]); !ok) return ok;
+  }
+  return {};
+}
+
+Result<void> FrameSlot::start(const RawImageView& frame) {
+  if (auto ok = stream_->record(moments_[0]); !ok) return ok;
+  if (auto ok = luma_->upload_frame(*stream_, frame); !ok) return ok;
+  if (auto ok = graph_ ? graph_->replay(*stream_) : enqueue_stages(); !ok) return ok;
+  return config_.blobs ? download(*stream_, luma_->picture(), picture_target_) : Result<void>();
+}
+
+Result<void> FrameSlot::read_times(StageTimes& times) const {
+  const std::size_t count = matcher_ ? kTimedStages.size() : 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto ns = moments_[i + 1].ns_since(moments_[i]);
+    if (!ns) return tl::make_unexpected(ns.error());
+    times[kTimedStages[i]] = *ns;
+  }
+  return {};
+}
+
+Result<void> FrameSlot::finish(FrameResult& result) {
+  result.matches.clear();
+  result.blobs.clear();
+  result.blobs_total = 0;
+  result.times = {};
+  if (auto ok = stream_->wait(); !ok) return ok;
+  if (auto ok = read_times(result.times); !ok) return ok;
+  if (!matcher_) return {};
+  const StageTimer timer(result.times, Stage::kRefine);
+  if (auto ok = matcher_->collect(result.matches); !ok) return ok;
+  add_millimetres(config_, result.matches);
+  return {};
+}
+
+}  // namespace patternd::cuda

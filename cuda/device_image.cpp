@@ -78,9 +78,10 @@ Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& imag
                                                  " has nothing for this GPU (compute capability " +
                                                  gpu + "); this build has " + names_of(images));
   }
-  std::stable_sort(found.begin(), found.end(), [](const DeviceImage& a, const DeviceImage& b) {
+  std::sort(found.begin(), found.end(), [](const DeviceImage& a, const DeviceImage& b) {
     if (a.kind != b.kind) return a.kind < b.kind;
-    return a.architecture > b.architecture;
+    if (a.architecture != b.architecture) return a.architecture > b.architecture;
+    return a.name < b.name;
   });
   return found;
 }

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "pipeline/match_angles.h"
+#include "pipeline/row_major.h"
 
 namespace patternd {
 namespace {
@@ -203,6 +204,17 @@ class CommonCounts {
   const CoarseTemplate& common_;
 };
 
+template <class T>
+bool same(const T (&a)[kBlock], const T (&b)[kBlock]) {
+  return std::equal(std::begin(a), std::end(a), std::begin(b));
+}
+bool same(const BlockCounts& a, const BlockCounts& b) { return same(a.per_pixel, b.per_pixel); }
+bool same(const BorderBlock& a, const BorderBlock& b) {
+  return same(a.terms.pixels, b.terms.pixels) && same(a.terms.sum, b.terms.sum) &&
+         same(a.terms.inverse_norm, b.terms.inverse_norm) && same(a.least, b.least) &&
+         same(a.sum, b.sum) && same(a.inverse_norm, b.inverse_norm);
+}
+
 // Puts a block on the list, unless the row above has the same at its place: along the picture's
 // left and right edges it has, and what the search reads again and again stays in the first cache.
 template <class Block>
@@ -210,8 +222,7 @@ void put_block(const Block& block, const CoarseGrid& grid, std::size_t at,
                std::vector<std::int32_t>& kinds, std::vector<Block>& list) {
   const auto across = static_cast<std::size_t>(grid.blocks);
   const std::int32_t above = at < across ? kSkip : kinds[at - across];
-  if (above >= 0 &&
-      std::memcmp(&list[static_cast<std::size_t>(above)], &block, sizeof block) == 0) {
+  if (above >= 0 && same(list[static_cast<std::size_t>(above)], block)) {
     kinds[at] = above;
     return;
   }
@@ -247,7 +258,7 @@ void classify(const PlaneShape& shape, const CoarseConfig& config, const CoarseG
                      all ? plane.least : least_of(seen, common.at(x, y), config.threshold));
       }
       if (searched == 0) continue;
-      const auto at = static_cast<std::size_t>(row * grid.blocks + block);
+      const std::size_t at = grid.block_at(row, block);
       if (complete == kBlock)
         plane.block_class[at] = kAllVisible;
       else
@@ -270,7 +281,7 @@ void classify(const CommonCounts& common, const CoarseGrid& grid, CoarseGroup& g
         complete = complete && seen == group.common_pixels;
         counts.per_pixel[i] = seen > 0 ? 1.0F / static_cast<float>(seen) : 0.0F;
       }
-      const auto at = static_cast<std::size_t>(row * grid.blocks + block);
+      const std::size_t at = grid.block_at(row, block);
       if (!complete) put_block(counts, grid, at, group.block_class, group.border);
     }
   }
@@ -310,7 +321,7 @@ std::vector<std::size_t> planes_beside(const CoarseConfig& config, std::size_t p
       if (config.circular) a = (a + angles) % angles;
       if (a < 0 || a >= angles) continue;
       for (int phase = 0; phase < phases; ++phase) {
-        const auto other = static_cast<std::size_t>((s * angles + a) * phases + phase);
+        const std::size_t other = row_major(s * angles + a, phase, phases);
         if (other != plane && std::find(out.begin(), out.end(), other) == out.end())
           out.push_back(other);
       }

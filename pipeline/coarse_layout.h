@@ -12,6 +12,7 @@
 #include "pipeline/image.h"
 #include "pipeline/match.h"
 #include "pipeline/pattern_pyramid.h"
+#include "pipeline/row_major.h"
 #include "pipeline/suppress.h"
 
 namespace patternd {
@@ -48,6 +49,10 @@ struct CoarseGrid {
   [[nodiscard]] int rows() const { return bands * kBand; }
   [[nodiscard]] std::size_t block_count() const {
     return static_cast<std::size_t>(blocks) * static_cast<std::size_t>(rows());
+  }
+  // Where a block of a row of positions stands among all.
+  [[nodiscard]] std::size_t block_at(int row, int block) const {
+    return row_major(row, block, blocks);
   }
 };
 

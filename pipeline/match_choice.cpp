@@ -49,7 +49,7 @@ std::size_t most_coarse(const SearchParams& params) {
 }
 
 std::size_t most_followed(const SearchParams& params) {
-  return static_cast<std::size_t>(40 + 6 * params.max_matches);
+  return 40 + 6 * static_cast<std::size_t>(params.max_matches);
 }
 
 bool better_candidate(const Candidate& a, const Candidate& b) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pipeline/pattern.h"
+#include "pipeline/row_major.h"
 
 namespace patternd {
 
@@ -20,10 +21,7 @@ struct PatternLevel {
   std::vector<float> value;     // mean of the unmasked pixels under this one
   std::vector<float> coverage;  // their share, 0..1
 
-  [[nodiscard]] std::size_t index(int x, int y) const {
-    return static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
-           static_cast<std::size_t>(x);
-  }
+  [[nodiscard]] std::size_t index(int x, int y) const { return row_major(y, x, width); }
   [[nodiscard]] double spacing() const { return static_cast<double>(1 << level); }
 };
 
@@ -44,10 +42,7 @@ struct TurnedPattern {
   std::vector<float> value;
   std::vector<std::uint8_t> counts;  // 1 where the pixel counts, else 0 (and value 0)
 
-  [[nodiscard]] std::size_t index(int x, int y) const {
-    return static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
-           static_cast<std::size_t>(x);
-  }
+  [[nodiscard]] std::size_t index(int x, int y) const { return row_major(y, x, width); }
   [[nodiscard]] int pixels() const;
 };
 

@@ -252,7 +252,7 @@ patternd_status patternd_rectifier_load(const char* path, patternd_format format
     if (!model) return tl::make_unexpected(model.error());
     auto created = patternd::Rectifier::create(*model, *pixel_format);
     if (!created) return tl::make_unexpected(created.error());
-    *rectifier = new patternd_rectifier{std::move(*model), *pixel_format, std::move(*created)};
+    *rectifier = new patternd_rectifier{*model, *pixel_format, std::move(*created)};
     return {};
   });
 }

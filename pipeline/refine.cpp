@@ -7,6 +7,7 @@
 #include "pipeline/cubic_sampling.h"
 #include "pipeline/match_angles.h"
 #include "pipeline/refine_kernel.h"
+#include "pipeline/row_major.h"
 
 namespace patternd {
 namespace {
@@ -30,9 +31,7 @@ constexpr int kByTurn = kNuisances + 2;  // where the angle is free
 using Matrix = std::array<double, kMostRegressors * kMostRegressors>;
 using Vector = std::array<double, kMostRegressors>;
 
-std::size_t cell(int row, int column) {
-  return static_cast<std::size_t>(row * kMostRegressors + column);
-}
+std::size_t cell(int row, int column) { return row_major(row, column, kMostRegressors); }
 
 // Inverts a symmetric positive definite matrix of order n in place by Cholesky's method; false
 // where it is singular to working precision.

@@ -6,6 +6,7 @@
 
 #include "pipeline/match_angles.h"
 #include "pipeline/pyramid.h"
+#include "pipeline/row_major.h"
 
 namespace patternd {
 namespace {
@@ -25,7 +26,7 @@ struct Neighbourhood {
   [[nodiscard]] int dx() const { return best % kSide - kRim; }
   [[nodiscard]] int dy() const { return best / kSide - kRim; }
   [[nodiscard]] double at(int x, int y) const {
-    return scores[static_cast<std::size_t>((y + kRim) * kSide + x + kRim)];
+    return scores[row_major(y + kRim, x + kRim, kSide)];
   }
 };
 

@@ -6,8 +6,12 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
+#include <set>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -39,6 +43,19 @@ struct Fault {
   Place place;
   std::string text;  // "key.path: what is wrong; what is accepted"
 };
+
+// The faults by their place, those of one place as they were found, each text at a place once: a
+// key that was asked for twice says what is wrong once.
+std::vector<const Fault*> in_reading_order(const std::vector<Fault>& faults) {
+  std::vector<const Fault*> ordered;
+  std::set<std::pair<Place, std::string_view>> said;
+  for (const Fault& fault : faults)
+    if (said.emplace(fault.place, fault.text).second) ordered.push_back(&fault);
+  std::sort(ordered.begin(), ordered.end(), [](const Fault* a, const Fault* b) {
+    return a->place == b->place ? std::less<>()(a, b) : a->place < b->place;
+  });
+  return ordered;
+}
 
 std::string shown_with_path(const std::string& path, const std::string& text) {
   return path.empty() ? text : path + ": " + text;
@@ -610,26 +627,15 @@ Result<void> YamlReader::finish() const {
   impl_->add_unknown_keys(impl_->root, "");
   std::swap(faults, impl_->faults);
   if (faults.empty()) return {};
-  std::stable_sort(faults.begin(), faults.end(),
-                   [](const Fault& a, const Fault& b) { return a.place < b.place; });
-  // A key that was asked for twice says what is wrong once.
-  auto kept = faults.begin();
-  auto first_at_place = kept;
-  for (auto it = faults.begin(); it != faults.end(); ++it) {
-    if (first_at_place != kept && !(first_at_place->place == it->place)) first_at_place = kept;
-    const bool said = std::any_of(first_at_place, kept,
-                                  [&](const Fault& other) { return other.text == it->text; });
-    if (!said) *kept++ = *it;
-  }
-  faults.erase(kept, faults.end());
+  const std::vector<const Fault*> ordered = in_reading_order(faults);
   std::string message;
-  for (std::size_t i = 0; i < faults.size(); ++i) {
+  for (std::size_t i = 0; i < ordered.size(); ++i) {
     if (i > 0) message += '\n';
     if (i == kMostFaultsShown) {
-      message += impl_->name + ": and " + std::to_string(faults.size() - i) + " more";
+      message += impl_->name + ": and " + std::to_string(ordered.size() - i) + " more";
       break;
     }
-    message += impl_->at(faults[i].place) + faults[i].text;
+    message += impl_->at(ordered[i]->place) + ordered[i]->text;
   }
   return fail(ErrorCode::kParse, std::move(message));
 }

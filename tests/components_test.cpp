@@ -390,8 +390,9 @@ TEST(Components, LargestComeFirstAndAreCutToTheNumberAsked) {
   std::vector<Blob> all;
   for (std::int64_t label = 1; label <= labeller->count(); ++label)
     all.push_back(labeller->blob(label));
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Blob& a, const Blob& b) { return a.area_px > b.area_px; });
+  std::sort(all.begin(), all.end(), [](const Blob& a, const Blob& b) {
+    return a.area_px != b.area_px ? a.area_px > b.area_px : a.id < b.id;
+  });
   ASSERT_GT(all.size(), 25U);
   std::vector<Blob> largest;
   labeller->largest(largest);

@@ -185,8 +185,10 @@ Result<void> set_controls(const V4l2Device& device,
       settings.emplace_back(&*found, value);
   }
   if (faults.empty()) {
-    std::stable_partition(settings.begin(), settings.end(),
-                          [](const auto& setting) { return is_switch(*setting.first); });
+    std::sort(settings.begin(), settings.end(), [](const auto& a, const auto& b) {
+      const bool a_first = is_switch(*a.first);
+      return a_first != is_switch(*b.first) ? a_first : a.first->name < b.first->name;
+    });
     for (const auto& [control, value] : settings) {
       if (std::string wrong = set_value(device, *control, value); !wrong.empty())
         faults.push_back(std::move(wrong));

@@ -5,8 +5,6 @@ function(patternd_compile_options target)
     -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>
     -Wcast-qual -Wdouble-promotion -Wformat=2 -Wundef -Wvla
     $<$<BOOL:${PATTERND_WARNINGS_AS_ERRORS}>:-Werror>
-    # Clang 17 and newer reports libstdc++ 12's own std::stable_sort, which is no fault of ours.
-    $<$<AND:$<BOOL:${PATTERND_WARNINGS_AS_ERRORS}>,$<CXX_COMPILER_ID:Clang>>:-Wno-error=deprecated-declarations>
     # GCC's notes, on armhf, about how GCC 6 passed arguments.
     $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},arm>:-Wno-psabi>
     # One rounding a source operation, so that every backend and compiler computes the same.

@@ -112,8 +112,10 @@ void keep_largest(Labelled& labelled, std::size_t most) {
   if (labelled.blobs.size() <= most) return;
   std::vector<std::size_t> order(labelled.blobs.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return labelled.blobs[a].area_px > labelled.blobs[b].area_px;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const Blob& one = labelled.blobs[a];
+    const Blob& other = labelled.blobs[b];
+    return one.area_px != other.area_px ? one.area_px > other.area_px : a < b;
   });
   std::vector<bool> keep(order.size(), false);
   for (std::size_t i = 0; i < most; ++i) keep[order[i]] = true;

@@ -50,7 +50,7 @@ class BoundedQueue {
     return true;
   }
   // Waits for a value; nothing when `timeout` passed or the queue is closed and empty.
-  std::optional<T> pop(std::chrono::milliseconds timeout) {
+  std::optional<T> pop(std::chrono::nanoseconds timeout) {
     std::optional<T> value;
     {
       std::unique_lock<std::mutex> lock(mutex_);

@@ -10,7 +10,8 @@
 namespace patternd {
 namespace {
 
-constexpr int kBufferCount = 4;  // one captured, one waiting, one computed, one for the driver
+// Beside those that are computed: one captured, one waiting, one for the driver.
+constexpr int kOtherBuffers = 3;
 constexpr int kWaitMs = 100;
 constexpr int kShortestBackoffMs = 100;
 constexpr int kLongestBackoffMs = 5000;
@@ -35,8 +36,8 @@ std::uint64_t SequenceCounter::number(std::uint64_t source_seq) {
   return seq;
 }
 
-Capture::Capture(std::unique_ptr<Source> source, FrameQueue& queue, SequenceCounter& sequence,
-                 CaptureCallbacks callbacks, double max_silence_s)
+Capture::Capture(std::unique_ptr<Source> source, CaptureMemory memory, FrameQueue& queue,
+                 SequenceCounter& sequence, CaptureCallbacks callbacks, double max_silence_s)
     : open_source_(std::make_shared<OpenSource>()),
       queue_(queue),
       sequence_(sequence),
@@ -44,13 +45,16 @@ Capture::Capture(std::unique_ptr<Source> source, FrameQueue& queue, SequenceCoun
       live_(source->is_live()),
       max_silence_s_(max_silence_s) {
   open_source_->source = std::move(source);
+  open_source_->memory = std::move(memory);
   last_round_ns_ = monotonic_ns();
 }
 
 Capture::~Capture() { stop(); }
 
 Result<SourceFormat> Capture::open() {
-  auto format = open_source_->source->start(open_source_->memory, kBufferCount);
+  const CaptureMemory& memory = open_source_->memory;
+  auto format = open_source_->source->start(
+      *memory.frames, static_cast<int>(memory.most_in_flight) + kOtherBuffers);
   if (!format) {
     open_source_->source->stop();
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -63,6 +67,7 @@ Result<SourceFormat> Capture::open() {
   const std::lock_guard<std::mutex> lock(mutex_);
   state_.description = open_source_->source->description();
   state_.path = name_of(open_source_->source->capture_path());
+  state_.memory = memory.frames->kind();
   state_.reason = "opened, no frame yet";
   return format;
 }

@@ -19,9 +19,15 @@
 
 namespace patternd {
 
+// Where a source's frames lie, and how many of them are computed at a time.
+struct CaptureMemory {
+  std::unique_ptr<FrameAllocator> frames = std::make_unique<AlignedFrameAllocator>();
+  std::size_t most_in_flight = 1;
+};
+
 // A source with the memory of its frames; the source goes first.
 struct OpenSource {
-  AlignedFrameAllocator memory;
+  CaptureMemory memory;
   std::unique_ptr<Source> source;
 };
 
@@ -71,6 +77,7 @@ struct CaptureState {
   std::string reason = "not opened yet";
   std::string description;  // the source's line, once opened
   std::string path;         // how frames come into our memory
+  std::string memory;       // and what kind of memory that is
   std::uint64_t frames = 0;
   std::uint64_t dropped = 0;  // frames lost before they could be computed
   std::uint64_t reopened = 0;
@@ -83,8 +90,9 @@ class Capture {
   // and as many as it holds, with back pressure, from a recording.
   // A live source that is silent for longer than `max_silence_s`, and than ten of its frames, is
   // lost; 0: it may be silent for ever.
-  Capture(std::unique_ptr<Source> source, FrameQueue& queue, SequenceCounter& sequence,
-          CaptureCallbacks callbacks, double max_silence_s = CameraConfig().max_silence_s);
+  Capture(std::unique_ptr<Source> source, CaptureMemory memory, FrameQueue& queue,
+          SequenceCounter& sequence, CaptureCallbacks callbacks,
+          double max_silence_s = CameraConfig().max_silence_s);
   ~Capture();
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;

@@ -9,6 +9,11 @@ namespace {
 
 constexpr std::chrono::milliseconds kWait{200};
 constexpr std::int64_t kFailureLogNs = 10'000'000'000;
+// While a frame is in flight and another may come, the device and the queue are watched by turns:
+// without a pause at first, because most frames are done by then and would otherwise be published
+// late; then with pauses of this share of the time waited, so that a slow one does not cost a core.
+constexpr std::int64_t kNoPauseNs = 1'000'000;
+constexpr std::int64_t kPauseShare = 16;
 
 }  // namespace
 
@@ -18,6 +23,7 @@ Compute::Compute(FrameQueue& queue, Publisher& publisher, std::function<void()> 
       generation_started_(std::move(generation_started)),
       failure_limit_(kFailureLogNs) {
   last_round_ns_ = monotonic_ns();
+  in_flight_.reserve(kMostInFlight);
   thread_ = std::thread([this] { run(); });
 }
 
@@ -52,11 +58,12 @@ bool Compute::finish(int patience_ms) {
 void Compute::run() {
   for (;;) {
     last_round_ns_ = monotonic_ns();
-    auto frame = queue_.pop(kWait);
-    if (frame) {
-      compute(*frame);
-      release_frame(*frame);
+    if (!in_flight_.empty() && (!has_room() || current_->processor->ready())) {
+      collect_oldest();
+    } else if (auto frame = next_frame()) {
+      begin(std::move(*frame));
     } else if (queue_.closed() && queue_.size() == 0) {
+      collect_all();
       break;
     }
   }
@@ -65,46 +72,93 @@ void Compute::run() {
   done_changed_.notify_all();
 }
 
-bool Compute::adopt(const RawImageView& image, std::uint64_t seq) {
+// With frames in flight: for a further one.
+bool Compute::has_room() const {
+  const std::size_t most = std::min(current_->processor->depth(), kMostInFlight);
+  // A source that lends fewer buffers, because it was opened for fewer in flight, must not run out.
+  return in_flight_.size() < std::min(most, in_flight_.front().from->memory.most_in_flight);
+}
+
+// Nothing where none has come; with frames in flight that is known soon.
+std::optional<CapturedFrame> Compute::next_frame() {
+  if (in_flight_.empty()) return queue_.pop(kWait);
+  const std::int64_t waited_ns = monotonic_ns() - last_step_ns_;
+  if (waited_ns >= kNoPauseNs) return queue_.pop(std::chrono::nanoseconds(waited_ns / kPauseShare));
+  auto frame = queue_.try_pop();
+  if (!frame) std::this_thread::yield();
+  return frame;
+}
+
+void Compute::begin(CapturedFrame frame) {
+  const auto begun = submit(frame);
+  last_step_ns_ = monotonic_ns();
+  if (begun) {
+    in_flight_.push_back(std::move(frame));
+    return;
+  }
+  // The loss is told with the next result, which must not be one of an earlier frame.
+  collect_all();
+  count_failure(frame, begun.error().message);
+  release_frame(frame);
+}
+
+Result<void> Compute::submit(const CapturedFrame& frame) {
+  if (auto adopted = adopt(frame.image, frame.info.seq); !adopted) return adopted;
+  return current_->processor->submit(frame.image);
+}
+
+Result<void> Compute::adopt(const RawImageView& image, std::uint64_t seq) {
   if (has_next_) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     if (next_ != nullptr && next_->takes(image)) {
-      retired_ = std::exchange(current_, std::exchange(next_, nullptr));
+      std::shared_ptr<Generation> next = std::exchange(next_, nullptr);
       has_next_ = false;
+      lock.unlock();
+      collect_all();  // they are in the processor that goes
+      lock.lock();
+      retired_ = std::exchange(current_, std::move(next));
     }
   }
-  if (current_ == nullptr || !current_->takes(image)) return false;
+  if (current_ == nullptr || !current_->takes(image))
+    return fail(ErrorCode::kInvalidArgument, "its size or format is not the configured one");
   if (!current_->started) {
     current_->first_seq = seq;
     current_->started = true;
     generation_started_();
   }
-  return true;
+  return {};
 }
 
-void Compute::compute(CapturedFrame& frame) {
-  if (!adopt(frame.image, frame.info.seq))
-    return count_failure(frame, "its size or format is not the configured one");
+void Compute::collect_all() {
+  while (!in_flight_.empty()) collect_oldest();
+}
+
+void Compute::collect_oldest() {
+  CapturedFrame frame = std::move(in_flight_.front());
+  in_flight_.erase(in_flight_.begin());
   ResultSlot* slot = nullptr;
   while (slot == nullptr) {
     slot = publisher_.acquire(kWait);
     last_round_ns_ = monotonic_ns();
   }
-  if (const auto done = process(frame, *slot); !done) {
+  if (const auto done = collect(frame, *slot); done) {
+    ++computed_;
+    publisher_.submit(slot);
+    tell_drift();
+  } else {
     publisher_.abandon(slot);
-    return count_failure(frame, done.error().message);
+    count_failure(frame, done.error().message);
   }
-  ++computed_;
-  publisher_.submit(slot);
-  tell_drift();
+  release_frame(frame);
+  last_step_ns_ = last_round_ns_ = monotonic_ns();
 }
 
-Result<void> Compute::process(const CapturedFrame& frame, ResultSlot& slot) {
+Result<void> Compute::collect(const CapturedFrame& frame, ResultSlot& slot) {
   slot.format = current_->result_format;
   // Done once for each slot: vectors keep their memory.
   if (slot.result.matches.capacity() < match_bound(*slot.format))
     slot.result.matches.reserve(match_bound(*slot.format));
-  if (auto done = current_->processor->process(frame.image, slot.result); !done) return done;
+  if (auto done = current_->processor->collect(slot.result); !done) return done;
   slot.processed_ns = monotonic_ns();
   watch_drift(slot.result.matches);
   slot.started_ns = frame.started_ns;

@@ -127,9 +127,13 @@ std::shared_ptr<Capture> Service::capture() const {
   return capture_;
 }
 
-Result<std::shared_ptr<Capture>> Service::make_capture(const CameraConfig& camera) {
+Result<std::shared_ptr<Capture>> Service::make_capture(const Configuration& configuration) {
+  const CameraConfig& camera = configuration.camera;
   auto source = parts_.make_source(camera);
   if (!source) return tl::make_unexpected(source.error());
+  CaptureMemory memory;
+  if (parts_.make_frame_memory) memory.frames = parts_.make_frame_memory(configuration.compute);
+  memory.most_in_flight = static_cast<std::size_t>(configuration.compute.streams);
   CaptureCallbacks callbacks;
   callbacks.opened = [this](const SourceFormat& format) { return camera_opened(format); };
   callbacks.camera = [this](bool lost, const std::string& why) { camera_changed(lost, why); };
@@ -137,8 +141,8 @@ Result<std::shared_ptr<Capture>> Service::make_capture(const CameraConfig& camer
     frame_sender_->offer(image, info);
   };
   callbacks.ended = [this](const std::optional<Error>& error) { camera_ended(error); };
-  return std::make_shared<Capture>(std::move(*source), queue_, sequence_, std::move(callbacks),
-                                   camera.max_silence_s);
+  return std::make_shared<Capture>(std::move(*source), std::move(memory), queue_, sequence_,
+                                   std::move(callbacks), camera.max_silence_s);
 }
 
 Result<void> Service::open() {
@@ -149,7 +153,7 @@ Result<void> Service::open() {
 }
 
 Result<void> Service::open_camera() {
-  auto made = make_capture(configuration()->camera);
+  auto made = make_capture(*configuration());
   if (!made) return tl::make_unexpected(made.error());
   const std::shared_ptr<Capture> opened = *made;
   {

@@ -23,10 +23,14 @@ namespace patternd {
 
 using SourceFactory = std::function<Result<std::unique_ptr<Source>>(const CameraConfig&)>;
 
-// Where sources and processors come from; tests put their own here.
+// Memory for frames that suits what computes them.
+using FrameMemoryFactory = std::function<std::unique_ptr<FrameAllocator>(const ComputeConfig&)>;
+
+// Where sources, processors and frames' memory come from; tests put their own here.
 struct ServiceParts {
   SourceFactory make_source;
   ProcessorFactory make_processor;
+  FrameMemoryFactory make_frame_memory;  // left out: plain memory
 };
 
 struct ServiceOptions {
@@ -103,7 +107,7 @@ class Service {
 
   [[nodiscard]] std::shared_ptr<const Configuration> configuration() const;
   [[nodiscard]] std::shared_ptr<Capture> capture() const;
-  [[nodiscard]] Result<std::shared_ptr<Capture>> make_capture(const CameraConfig& camera);
+  [[nodiscard]] Result<std::shared_ptr<Capture>> make_capture(const Configuration& configuration);
   [[nodiscard]] Result<void> open_camera();
   [[nodiscard]] Result<void> camera_opened(const SourceFormat& format);
   void camera_changed(bool lost, const std::string& reason);

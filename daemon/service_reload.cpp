@@ -118,7 +118,7 @@ Result<void> Service::keep_socket(const Address& address, const Configuration& r
 // known to work.
 Result<void> Service::change_camera(Prepared& prepared) {
   const CameraConfig& wanted = prepared.configuration->camera;
-  auto made = make_capture(wanted);
+  auto made = make_capture(*prepared.configuration);
   if (!made) return tl::make_unexpected(made.error());
   const auto running = capture();
   const bool may_be_same = running->is_live() && (*made)->is_live() && may_be_there(wanted);
@@ -144,7 +144,7 @@ Result<void> Service::try_camera(Prepared& prepared, Capture& camera) const {
 
 // The running camera is given up only for as long as it takes to see that the new one works.
 Result<void> Service::swap_device(Prepared& prepared, Capture& wanted) {
-  auto old = make_capture(configuration()->camera);
+  auto old = make_capture(*configuration());
   if (!old) return tl::make_unexpected(old.error());
   const auto running = capture();
   const std::int64_t closed_ns = monotonic_ns();

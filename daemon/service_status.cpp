@@ -19,6 +19,7 @@ Json camera_json(const Configuration& configuration, const CaptureState& state) 
   if (state.lost) camera["reason"] = state.reason;
   camera["description"] = state.description;
   camera["capture_path"] = state.path;
+  camera["frame_memory"] = state.memory;
   camera["frames"] = state.frames;
   camera["dropped"] = state.dropped;
   camera["reopened"] = state.reopened;
@@ -74,6 +75,7 @@ Json Service::status() const {
                        {"fps", rounded(generation->format.fps, 3)}};
     status["compute"] = {{"backend", generation->processor->backend()},
                          {"description", generation->processor->description()},
+                         {"streams", generation->processor->depth()},
                          {"frames", compute_->computed()},
                          {"failed", compute_->failed()}};
     if (generation->drift_watch) {

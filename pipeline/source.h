@@ -37,6 +37,8 @@ class FrameAllocator {
  public:
   virtual ~FrameAllocator() = default;
   [[nodiscard]] virtual Result<std::uint8_t*> allocate(std::size_t size_bytes) = 0;
+  // What kind of memory, for status: "plain", "page-locked", "mapped", "managed". Any thread.
+  [[nodiscard]] virtual const char* kind() const { return "plain"; }
 };
 
 // How frames come into our buffers; shown in status.

@@ -37,8 +37,11 @@ void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); 
 namespace patternd {
 namespace {
 
-TEST(FramePath, AllocatesNothingFromCaptureToTheClientsSockets) {
+// Three hundred frames through a service whose processor takes `depth` at a time.
+void expect_no_allocation(std::size_t depth) {
+  SCOPED_TRACE(depth);
   g_is_test_thread = true;
+  g_allocations = 0;
   const test::TemporaryFolder folder;
   std::ofstream(folder.file("p.yaml"))
       << "camera: {source: replay, path: x}\npublish: {tcp: {listen: \"127.0.0.1:0\"}}\n"
@@ -46,8 +49,9 @@ TEST(FramePath, AllocatesNothingFromCaptureToTheClientsSockets) {
   test::FakeCamera camera(true);
   ServiceParts parts;
   parts.make_source = [&camera](const CameraConfig&) { return camera.make_source(); };
-  parts.make_processor = [](const ComputeConfig&, const ProcessorConfig& config) {
-    return Result<std::unique_ptr<FrameProcessor>>(test::make_fake_processor(config, 0));
+  parts.make_processor = [depth](const ComputeConfig&, const ProcessorConfig& config) {
+    return Result<std::unique_ptr<FrameProcessor>>(
+        test::make_fake_processor(config, std::make_shared<test::FakeDevice>(depth, 100)));
   };
   auto configuration = load_configuration(folder.file("p.yaml"));
   ASSERT_TRUE(configuration) << configuration.error().message;
@@ -71,6 +75,11 @@ TEST(FramePath, AllocatesNothingFromCaptureToTheClientsSockets) {
   g_counting = false;
   EXPECT_EQ(g_allocations, 0);
   (*service)->stop(1000);
+}
+
+TEST(FramePath, AllocatesNothingFromCaptureToTheClientsSockets) {
+  expect_no_allocation(1);
+  expect_no_allocation(3);
 }
 
 }  // namespace

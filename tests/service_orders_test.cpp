@@ -78,7 +78,7 @@ class ServiceOrders : public ::testing::TestWithParam<bool> {
       return is_recording() ? make_source(config) : camera_->make_source();
     };
     parts.make_processor = [](const ComputeConfig&, const ProcessorConfig& config) {
-      return Result<std::unique_ptr<FrameProcessor>>(test::make_fake_processor(config, 0));
+      return Result<std::unique_ptr<FrameProcessor>>(test::make_fake_processor(config));
     };
     auto configuration = load_configuration(folder_.file("p.yaml"));
     ASSERT_TRUE(configuration) << configuration.error().message;

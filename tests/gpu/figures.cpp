@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "calibration/matrix3.h"
@@ -172,25 +171,26 @@ void rectification(const StudyImage& study, PixelFormat format) {
   }
 }
 
-// Frames a second of `streams` processors, each with its own stream and buffers, each fed by its
-// own thread.
+// Frames a second of one processor with `streams` frames in flight, fed by one thread, as the
+// service does.
 double frames_per_second(const ProcessorConfig& config, const RawImageView& raw, int streams) {
-  constexpr int kFrames = 300;
-  std::vector<std::unique_ptr<FrameProcessor>> processors;
-  for (int i = 0; i < streams; ++i)
-    processors.push_back(value_of(make_cuda_processor(device(), "auto", config)));
-  const auto feed = [&](FrameProcessor& processor, int frames) {
-    FrameResult result;
-    result.matches.reserve(1000);
-    for (int i = 0; i < frames; ++i) require(processor.process(raw, result));
+  constexpr int kFrames = 2000;
+  const auto processor = value_of(make_cuda_processor(device(), "auto", config, streams));
+  FrameResult result;
+  result.matches.reserve(1000);
+  const auto feed = [&](int frames) {
+    for (int submitted = 0, collected = 0; collected < frames; ++collected) {
+      while (submitted < frames && submitted - collected < streams) {
+        require(processor->submit(raw));
+        ++submitted;
+      }
+      require(processor->collect(result));
+    }
   };
-  for (auto& processor : processors) feed(*processor, 5);
+  feed(50);
   const std::int64_t start_ns = monotonic_ns();
-  std::vector<std::thread> threads;
-  for (auto& processor : processors)
-    threads.emplace_back([&feed, &processor] { feed(*processor, kFrames); });
-  for (std::thread& thread : threads) thread.join();
-  return 1e9 * kFrames * streams / static_cast<double>(monotonic_ns() - start_ns);
+  feed(kFrames);
+  return 1e9 * kFrames / static_cast<double>(monotonic_ns() - start_ns);
 }
 
 Scene frame_scene() {
@@ -236,8 +236,12 @@ void whole_frame(int patterns) {
     std::printf(" %s %.1f", kStageNames[s], static_cast<double>(stages.ns[s]) / 1000);
   std::printf("\n  %s\n", processor->description().c_str());
   if (patterns > 1) return;
-  for (const int streams : {1, 2, 4, 8})
-    std::printf("  %d streams: %.0f frames/s\n", streams, frames_per_second(config, raw, streams));
+  const double alone = frames_per_second(config, raw, 1);
+  std::printf("  one in flight: %.0f frames/s\n", alone);
+  for (const int streams : {2, 4, 8}) {
+    const double rate = frames_per_second(config, raw, streams);
+    std::printf("  %d in flight: %.0f frames/s, %.2f x\n", streams, rate, rate / alone);
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tests/support/fake_camera.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -137,21 +138,66 @@ std::uint64_t FakeCamera::starts() const {
 
 std::unique_ptr<Source> FakeCamera::make_source() { return std::make_unique<FakeSource>(*this); }
 
-namespace {
+void FakeDevice::hold(bool held) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  held_ = held;
+  changed_.notify_all();
+}
+
+void FakeDevice::fail_collecting(std::uint32_t number) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  failing_collect_ = number;
+}
+
+void FakeDevice::fail_submitting(std::uint32_t number) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  failing_submit_ = number;
+}
+
+void FakeDevice::wait_for_in_flight(std::size_t frames) const {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this, frames] { return in_flight_ >= frames; });
+}
+
+std::size_t FakeDevice::most_in_flight() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return most_in_flight_;
+}
 
 class FakeProcessor : public FrameProcessor {
  public:
-  FakeProcessor(std::size_t patterns, int delay_us) : patterns_(patterns), delay_us_(delay_us) {}
+  FakeProcessor(std::size_t patterns, std::shared_ptr<FakeDevice> device)
+      : patterns_(patterns), device_(std::move(device)) {
+    frames_.reserve(device_->depth_);
+  }
 
+  std::size_t depth() const override { return device_->depth_; }
   Result<void> submit(const RawImageView& frame) override {
-    frame_ = frame;
+    const std::lock_guard<std::mutex> lock(device_->mutex_);
+    if (frames_.size() == device_->depth_) return fail(ErrorCode::kInternal, "too many frames");
+    if (device_->failing_submit_ == number_of(frame))
+      return fail(ErrorCode::kDevice, "the frame was made to fail");
+    frames_.push_back({frame, monotonic_ns() + std::int64_t{device_->delay_us_} * 1000});
+    device_->most_in_flight_ = std::max(device_->most_in_flight_, ++device_->in_flight_);
+    device_->changed_.notify_all();
     return {};
   }
-  bool ready() const override { return true; }
+  bool ready() const override {
+    const std::lock_guard<std::mutex> lock(device_->mutex_);
+    return !device_->held_ && monotonic_ns() >= frames_.front().done_ns;
+  }
   Result<void> collect(FrameResult& result) override {
-    if (delay_us_ > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay_us_));
-    std::uint32_t number = 0;
-    std::memcpy(&number, frame_.data, sizeof number);
+    std::unique_lock<std::mutex> lock(device_->mutex_);
+    if (frames_.empty()) return fail(ErrorCode::kInternal, "no frame is in flight");
+    device_->changed_.wait(lock, [this] { return !device_->held_; });
+    const Frame frame = frames_.front();
+    frames_.erase(frames_.begin());
+    --device_->in_flight_;
+    const std::uint32_t number = number_of(frame.image);
+    const bool fails = device_->failing_collect_ == number;
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::nanoseconds(frame.done_ns - monotonic_ns()));
+    if (fails) return fail(ErrorCode::kDevice, "the frame was made to fail");
     result.times = StageTimes();
     result.blobs.clear();
     result.matches.assign(patterns_, Match());
@@ -165,15 +211,24 @@ class FakeProcessor : public FrameProcessor {
   std::string description() const override { return "fake processor"; }
 
  private:
-  std::size_t patterns_;
-  int delay_us_;
-  RawImageView frame_;
+  struct Frame {
+    RawImageView image;
+    std::int64_t done_ns = 0;
+  };
+  static std::uint32_t number_of(const RawImageView& frame) {
+    std::uint32_t number = 0;
+    std::memcpy(&number, frame.data, sizeof number);
+    return number;
+  }
+
+  const std::size_t patterns_;
+  const std::shared_ptr<FakeDevice> device_;
+  std::vector<Frame> frames_;  // in flight, guarded by the device's lock
 };
 
-}  // namespace
-
-std::unique_ptr<FrameProcessor> make_fake_processor(const ProcessorConfig& config, int delay_us) {
-  return std::make_unique<FakeProcessor>(config.patterns.size(), delay_us);
+std::unique_ptr<FrameProcessor> make_fake_processor(const ProcessorConfig& config,
+                                                    std::shared_ptr<FakeDevice> device) {
+  return std::make_unique<FakeProcessor>(config.patterns.size(), std::move(device));
 }
 
 }  // namespace patternd::test

@@ -51,9 +51,6 @@ Result<ComponentsStage> ComponentsStage::create(const std::shared_ptr<const Devi
   if (options.labels && components::has_filters(params))
     return fail(ErrorCode::kUnsupported,
                 "components: labels without the filtered components are made on the CPU");
-  if (device->image() == "universal")
-    return fail(ErrorCode::kUnsupported,
-                "components: the universal device image labels wrongly; label on the CPU");
   auto region = components::region_of(params, width, height);
   if (!region) return tl::make_unexpected(region.error());
   ComponentsStage stage;
@@ -298,15 +295,21 @@ Result<void> ComponentsStage::fetch_rest(const Stream& stream, std::size_t count
 }
 
 // Puts the sums of those that pass the filters into geometry_, intensity_ and moments_, from 1.
-void ComponentsStage::sum_up(std::size_t count) {
+Result<void> ComponentsStage::sum_up(std::size_t count) {
   const auto* const fetched =
       reinterpret_cast<const DeviceComponent*>(fetched_ + sizeof(ComponentCounts));
   const DeviceComponent* const from = count > kFetched ? rest_.data() : fetched;
   for (std::size_t i = 0; i < count; ++i) {
+    if (!is_possible(from[i], region_.width, region_.height))
+      return fail(ErrorCode::kDevice,
+                  "components: the GPU gave sums that no picture has (component " +
+                      std::to_string(i + 1) + " of " + std::to_string(count) +
+                      "); label on the CPU, and tell us which GPU and driver");
     geometry_[i + 1] = geometry_of(from[i]);
     intensity_[i + 1] = intensity_of(from[i]);
     moments_[i + 1] = moments_of(from[i]);
   }
+  return {};
 }
 
 Result<void> ComponentsStage::collect(const Stream& stream, std::vector<Blob>& blobs,
@@ -323,7 +326,7 @@ Result<void> ComponentsStage::collect(const Stream& stream, std::vector<Blob>& b
   const std::size_t count = counts.components;
   if (count > kFetched)
     if (auto ok = fetch_rest(stream, count); !ok) return ok;
-  sum_up(count);
+  if (auto ok = sum_up(count); !ok) return ok;
   const components::Sums sums = sums_of_all();
   std::int64_t kept = static_cast<std::int64_t>(count);
   if (components::has_filters(params_)) {

@@ -32,9 +32,7 @@ inline constexpr int kDefaultComponentCap = 1 << 20;
 class ComponentsStage {
  public:
   // For pictures of this size; formats and errors as ComponentLabeller::create, and kUnsupported
-  // for what the CPU alone does (filters on labels), and with the universal device image: its
-  // exchanges within warps, which old PTX cannot make wait for lanes that a branch has parted, went
-  // wrong on the one GPU where it was tried, an H200.
+  // for what the CPU alone does (filters on labels).
   [[nodiscard]] static Result<ComponentsStage> create(const std::shared_ptr<const Device>& device,
                                                       int width, int height, PixelFormat format,
                                                       const BlobParams& params,
@@ -44,7 +42,8 @@ class ComponentsStage {
   // Enqueues the copy of the count and of the first kFetched components.
   [[nodiscard]] Result<void> enqueue_download(const Stream& stream) const;
   // After the download: the largest, and how many passed the filters. Where there were more than
-  // kFetched, copies the rest and waits. kExhausted where the cap was passed.
+  // kFetched, copies the rest and waits. kExhausted where the cap was passed, kDevice where the GPU
+  // gave what cannot be.
   [[nodiscard]] Result<void> collect(const Stream& stream, std::vector<Blob>& blobs,
                                      std::uint64_t& total);
   // One of the components last collected, by its label; not with filters, which renumber.
@@ -63,7 +62,7 @@ class ComponentsStage {
   [[nodiscard]] Result<void> allocate_labels(const Stream& stream);
   [[nodiscard]] Result<void> allocate_host(std::size_t capacity);
   [[nodiscard]] Result<void> fetch_rest(const Stream& stream, std::size_t count);
-  void sum_up(std::size_t count);
+  [[nodiscard]] Result<void> sum_up(std::size_t count);
   [[nodiscard]] components::Sums sums_of_all() const;
 
   [[nodiscard]] std::size_t offset_in_picture(int stride_bytes, std::size_t pixel_bytes) const;

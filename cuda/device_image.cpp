@@ -26,6 +26,10 @@ bool is_tegra(int architecture) {
   return std::find(std::begin(kTegra), std::end(kTegra), architecture) != std::end(kTegra);
 }
 
+// Since Volta the lanes of a warp run each by itself; PTX of before has no exchange among them that
+// waits, and goes wrong there.
+bool has_independent_lanes(int architecture) { return architecture >= 70; }
+
 bool suits(const DeviceImage& image, int architecture) {
   switch (image.kind) {
     case ImageKind::kNative:
@@ -33,16 +37,26 @@ bool suits(const DeviceImage& image, int architecture) {
       return image.architecture / 10 == architecture / 10 && image.architecture < architecture &&
              !is_tegra(image.architecture) && !is_tegra(architecture);
     case ImageKind::kPtx:
-    case ImageKind::kUniversal:
       return image.architecture <= architecture;
+    case ImageKind::kUniversal:
+      return image.architecture <= architecture &&
+             has_independent_lanes(image.architecture) == has_independent_lanes(architecture);
   }
   return false;
 }
 
-std::string names_of(const std::vector<DeviceImage>& images) {
-  std::string names;
-  for (const DeviceImage& image : images) names += (names.empty() ? "" : ", ") + image.name;
-  return names.empty() ? "none" : names;
+// In their order; forms of one image have one name.
+std::vector<std::string> unique_names(const std::vector<DeviceImage>& images) {
+  std::vector<std::string> names;
+  for (const DeviceImage& image : images)
+    if (names.empty() || names.back() != image.name) names.push_back(image.name);
+  return names;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list.empty() ? "none" : list;
 }
 
 }  // namespace
@@ -58,11 +72,7 @@ std::vector<DeviceImage> images_of(const PatterndImageRow* row) {
 
 std::vector<DeviceImage> embedded_images() { return images_of(patternd_images_rows); }
 
-std::vector<std::string> embedded_image_names() {
-  std::vector<std::string> names;
-  for (const DeviceImage& image : embedded_images()) names.push_back(image.name);
-  return names;
-}
+std::vector<std::string> embedded_image_names() { return unique_names(embedded_images()); }
 
 Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& images, int major,
                                             int minor, const std::string& wanted) {
@@ -74,9 +84,9 @@ Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& imag
   }
   if (found.empty()) {
     const std::string gpu = std::to_string(major) + "." + std::to_string(minor);
-    return fail(ErrorCode::kInvalidArgument, "compute.image: " + wanted +
-                                                 " has nothing for this GPU (compute capability " +
-                                                 gpu + "); this build has " + names_of(images));
+    return fail(ErrorCode::kInvalidArgument,
+                "compute.image: " + wanted + " has nothing for this GPU (compute capability " +
+                    gpu + "); this build has " + listed(unique_names(images)));
   }
   std::sort(found.begin(), found.end(), [](const DeviceImage& a, const DeviceImage& b) {
     if (a.kind != b.kind) return a.kind < b.kind;

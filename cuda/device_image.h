@@ -13,7 +13,8 @@ namespace patternd::cuda {
 enum class ImageKind {
   kNative,     // machine code for one architecture
   kPtx,        // the newest architecture's PTX: for GPUs younger than the toolkit
-  kUniversal,  // PTX ISA 4.1 for sm_30: for every GPU since Kepler
+  kUniversal,  // PTX of two forms: ISA 4.1 for sm_30, for GPUs since Kepler; ISA 6.0 for sm_70, for
+               // those since Volta, whose warps run otherwise
 };
 
 struct DeviceImage {
@@ -36,7 +37,8 @@ struct DeviceImage {
 
 // Those of `images` that a GPU of compute capability major.minor can run, best first: native code
 // of its own architecture, then of an older one of the same major number (Tegra's and the others'
-// are not exchanged), PTX no newer than the GPU, the universal image. `wanted` is compute.image:
+// are not exchanged), PTX no newer than the GPU, the universal image's form for it. `wanted` is
+// compute.image:
 // "auto", or a name; asked for by name, that image alone. Fails with kInvalidArgument naming what
 // there is where nothing suits.
 //   images_for(embedded_images(), 9, 0, "auto")  ->  sm_90, universal

@@ -10,7 +10,9 @@ endif()
 set(PATTERND_CUDA_ARCHITECTURES "${default_architectures}" CACHE STRING
     "Compute capabilities (without the dot) to compile native device code for")
 
-# The universal image: PTX ISA 4.1 for sm_30, which every driver since CUDA 6.5 takes for every GPU since Kepler.
+# The universal image has two forms, of which a GPU gets the newer that it can run: PTX ISA 4.1 for sm_30, which every
+# driver since CUDA 6.5 takes for every GPU since Kepler, and PTX ISA 6.0 for sm_70, since CUDA 9 and Volta, where a warp's
+# lanes no longer run in step and exchanges among them have to wait for each.
 function(patternd_find_nvptx_clang)
   find_program(PATTERND_DEVICE_CLANG NAMES clang-14 clang-15 clang-16 clang-17 clang-18 clang-19 clang
                DOC "clang with the NVPTX back end, for the universal device image")
@@ -54,6 +56,9 @@ function(patternd_add_image set source name kind arch)
   string(REPLACE "@FILE@" "${file}" command "${ARGN}")
   add_custom_command(OUTPUT ${file} COMMAND ${command} DEPENDS ${source} DEPFILE ${file}.d
                      COMMENT "Device image ${set}/${name}" VERBATIM)
+  if(kind STREQUAL "universal")
+    set(name universal)  # both its forms
+  endif()
   list(LENGTH PATTERND_IMAGES index)
   set(symbol ${set}_${index})
   string(APPEND PATTERND_IMAGE_DATA "PATTERND_IMAGE(${symbol}, \"${file}\")\n")
@@ -82,25 +87,28 @@ macro(patternd_add_native_images set source)
 endmacro()
 
 macro(patternd_add_universal_images set source)
-  foreach(bits 64 32)
-    set(universal_flags -x cuda --cuda-device-only --cuda-gpu-arch=sm_30 -nocudainc -nocudalib -Wno-unknown-cuda-version
-        -Xclang -target-feature -Xclang +ptx41 -std=c++17 -O3 -ffp-contract=off -Wall -Wextra -Werror -I ${CMAKE_SOURCE_DIR}
-        -S -MD -MF @FILE@.d -o @FILE@)
+  foreach(form 64:30:41 32:30:41 64:70:60)
+    string(REPLACE ":" ";" form ${form})
+    list(GET form 0 bits)
+    list(GET form 1 arch)
+    list(GET form 2 isa)
     if(bits EQUAL 64)
       set(triple x86_64-linux-gnu)
     else()
       set(triple armv7a-linux-gnueabihf)
     endif()
-    set(command ${PATTERND_DEVICE_CLANG} -target ${triple} ${universal_flags} ${source})
+    set(command ${PATTERND_DEVICE_CLANG} -target ${triple} -x cuda --cuda-device-only --cuda-gpu-arch=sm_${arch} -nocudainc
+        -nocudalib -Wno-unknown-cuda-version -Xclang -target-feature -Xclang +ptx${isa} -std=c++17 -O3 -ffp-contract=off -Wall
+        -Wextra -Werror -I ${CMAKE_SOURCE_DIR} -S -MD -MF @FILE@.d -o @FILE@ ${source})
     if(bits EQUAL PATTERND_UNIVERSAL_BITS)
-      patternd_add_image(${set} ${source} universal universal 30 ${command})
+      patternd_add_image(${set} ${source} universal_${arch} universal ${arch} ${command})
     else()
       # Not embedded, but compiled and checked in every build.
-      set(file ${CMAKE_CURRENT_BINARY_DIR}/${set}/universal${bits}.ptx)
+      set(file ${CMAKE_CURRENT_BINARY_DIR}/${set}/universal${bits}_${arch}.ptx)
       string(REPLACE "@FILE@" "${file}" command "${command}")
       add_custom_command(OUTPUT ${file} COMMAND ${command} DEPENDS ${source} DEPFILE ${file}.d
-                         COMMENT "Device image ${set}/universal, ${bits} bits" VERBATIM)
-      add_custom_target(patternd_${set}_universal${bits} ALL DEPENDS ${file})
+                         COMMENT "Device image ${set}/universal for sm_${arch}, ${bits} bits" VERBATIM)
+      add_custom_target(patternd_${set}_universal${bits}_${arch} ALL DEPENDS ${file})
     endif()
   endforeach()
 endmacro()

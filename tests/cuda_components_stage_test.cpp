@@ -20,7 +20,6 @@ class CudaComponents : public testing::Test {
     auto device = Device::open(*driver, 0, image != nullptr ? image : "auto");
     ASSERT_TRUE(device) << device.error().message;
     device_ = *device;
-    if (device_->image() == "universal") GTEST_SKIP() << "components refuse the universal image";
     ASSERT_TRUE(device_->make_current());
     auto stream = Stream::create(device_);
     ASSERT_TRUE(stream) << stream.error().message;

@@ -332,6 +332,33 @@ TEST(CudaComponentsEmulated, TellWhenTheyPassTheCapAndWriteNothingBehindIt) {
   EXPECT_EQ(64U * 32U, stage.counts().components);
 }
 
+TEST(CudaComponents, OfAFaultyGpuAreToldFromThoseOfAPicture) {
+  std::mt19937 random(15);
+  const Image image = random_picture(150, 70, PixelFormat::kGray8, random);
+  EmulatedStage stage(image.view(), 128, 255, 8, image.width() * image.height());
+  stage.run(1);
+  ASSERT_GT(stage.counts().components, 1U);
+  for (std::size_t label = 1; label <= stage.counts().components; ++label)
+    ASSERT_TRUE(is_possible(stage.component(label), 150, 70)) << label;
+  const DeviceComponent& good = stage.component(1);
+  EXPECT_FALSE(is_possible(DeviceComponent{}, 150, 70));
+  EXPECT_FALSE(is_possible(good, static_cast<int>(good.right), 70));
+  EXPECT_FALSE(is_possible(good, 150, static_cast<int>(good.bottom)));
+  const auto without = [&good](auto DeviceComponent::*member) {
+    DeviceComponent bad = good;
+    bad.*member = 0;
+    return is_possible(bad, 150, 70);
+  };
+  EXPECT_FALSE(without(&DeviceComponent::area));
+  EXPECT_FALSE(without(&DeviceComponent::sum_x));
+  EXPECT_FALSE(without(&DeviceComponent::sum_yy));
+  EXPECT_FALSE(without(&DeviceComponent::left_from_end));
+  EXPECT_FALSE(without(&DeviceComponent::right));
+  DeviceComponent garbage;
+  std::memset(&garbage, 0x5A, sizeof garbage);
+  EXPECT_FALSE(is_possible(garbage, 150, 70));
+}
+
 // The report's B, C and D.
 enum class Program { kPropagation, kEquivalence, kTexture };
 

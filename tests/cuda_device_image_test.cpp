@@ -16,6 +16,7 @@ std::vector<DeviceImage> images() {
   }
   out.push_back({"compute_120", ImageKind::kPtx, 120, "", 0});
   out.push_back({"universal", ImageKind::kUniversal, 30, "", 0});
+  out.push_back({"universal", ImageKind::kUniversal, 70, "", 0});
   return out;
 }
 
@@ -50,6 +51,21 @@ TEST(DeviceImage, ServesAFutureGpuWithTheNewestPtx) {
 
 TEST(DeviceImage, TakesTheOneAskedForAlone) {
   EXPECT_THAT(names_for(9, 0, "universal"), ElementsAre("universal"));
+}
+
+// Of sm_30 and of sm_70: a GPU never gets the one that goes wrong with its warps.
+TEST(DeviceImage, TakesTheUniversalImagesFormForTheGpusWarps) {
+  const auto form_for = [](int major, int minor) {
+    const auto found = images_for(images(), major, minor, "universal");
+    return found && found->size() == 1 ? found->front().architecture : 0;
+  };
+  EXPECT_EQ(30, form_for(3, 2));
+  EXPECT_EQ(30, form_for(5, 3));
+  EXPECT_EQ(30, form_for(6, 2));
+  EXPECT_EQ(70, form_for(7, 0));
+  EXPECT_EQ(70, form_for(7, 2));
+  EXPECT_EQ(70, form_for(8, 7));
+  EXPECT_EQ(70, form_for(12, 0));
 }
 
 TEST(DeviceImage, NamesWhatThereIsWhereNothingSuits) {

@@ -19,14 +19,25 @@ std::string read_from(const std::string& folder, const std::string& name) {
 
 std::string read(const std::string& name) { return read_from(PATTERND_IMAGE_DIR, name); }
 
-// The universal image as text: 64 bits are embedded on 64-bit machines, the other is built beside
-// it.
-std::string universal(int bits) {
-  std::string embedded = read("universal.universal");
-  const std::string size = ".address_size " + std::to_string(bits);
-  if (embedded.find(size) != std::string::npos) return embedded;
-  return read("universal" + std::to_string(bits) + ".ptx");
+// A form of the universal image: its address size and architecture.
+struct Form {
+  int bits;
+  int architecture;
+  const char* isa;
+};
+constexpr Form kBeforeVolta = {64, 30, "4.1"};
+constexpr Form kSinceVolta = {64, 70, "6.0"};
+constexpr Form kKeplerOf32Bits = {32, 30, "4.1"};
+
+// Its file: those of a machine's own address size are embedded, the others are built beside them.
+std::string file_of(const Form& form) {
+  const std::string architecture = std::to_string(form.architecture);
+  const std::string embedded = "universal_" + architecture + ".universal";
+  const std::string size = ".address_size " + std::to_string(form.bits);
+  if (read(embedded).find(size) != std::string::npos) return embedded;
+  return "universal" + std::to_string(form.bits) + "_" + architecture + ".ptx";
 }
+std::string universal(const Form& form) { return read(file_of(form)); }
 
 // Kernel name -> bytes of its parameter struct.
 std::map<std::string, int> kernels_of(const std::string& ptx) {
@@ -77,42 +88,59 @@ void expect_lean(const std::string& report) {
   EXPECT_GT(kernels, 0) << report;
 }
 
-class UniversalImage : public ::testing::TestWithParam<int> {};
+class UniversalImage : public ::testing::TestWithParam<Form> {};
 
-TEST_P(UniversalImage, IsPtx41ForSm30OfItsAddressSize) {
-  std::string text = universal(GetParam());
+TEST_P(UniversalImage, IsOfItsPtxVersionArchitectureAndAddressSize) {
+  const Form& form = GetParam();
+  std::string text = universal(form);
   if (text.empty()) GTEST_SKIP() << "clang with the NVPTX back end is not here";
-  EXPECT_NE(text.find(".version 4.1\n"), std::string::npos);
-  EXPECT_NE(text.find(".target sm_30\n"), std::string::npos);
-  EXPECT_NE(text.find(".address_size " + std::to_string(GetParam()) + "\n"), std::string::npos);
+  EXPECT_NE(text.find(".version " + std::string(form.isa) + "\n"), std::string::npos);
+  EXPECT_NE(text.find(".target sm_" + std::to_string(form.architecture) + "\n"), std::string::npos);
+  EXPECT_NE(text.find(".address_size " + std::to_string(form.bits) + "\n"), std::string::npos);
   // Nothing of it may need a library to be linked on the device.
   EXPECT_EQ(text.find(".extern .func"), std::string::npos);
 }
-INSTANTIATE_TEST_SUITE_P(Bits, UniversalImage, ::testing::Values(32, 64));
+INSTANTIATE_TEST_SUITE_P(Forms, UniversalImage,
+                         ::testing::Values(kBeforeVolta, kSinceVolta, kKeplerOf32Bits));
 
-TEST(DeviceImages, HaveTheSameKernelsAndParametersIn32And64Bits) {
-  const auto narrow = kernels_of(universal(32));
-  const auto wide = kernels_of(universal(64));
+// Where a warp's lanes run each by itself, no exchange may do without waiting for them.
+TEST(DeviceImages, WaitForAllLanesInEachExchangeSinceVolta) {
+  const std::string text = universal(kSinceVolta);
+  if (text.empty()) GTEST_SKIP() << "clang with the NVPTX back end is not here";
+  const std::regex exchange(R"(\b(shfl|vote)\.(\w+))");
+  int exchanges = 0;
+  for (std::sregex_iterator i(text.begin(), text.end(), exchange), end; i != end; ++i) {
+    EXPECT_EQ("sync", (*i)[2]) << (*i)[0];
+    ++exchanges;
+  }
+  EXPECT_GT(exchanges, 100);
+  EXPECT_NE(text.find("bar.warp.sync"), std::string::npos);
+}
+
+TEST(DeviceImages, HaveTheSameKernelsAndParametersInEachForm) {
+  const auto narrow = kernels_of(universal(kKeplerOf32Bits));
+  const auto wide = kernels_of(universal(kBeforeVolta));
   if (wide.empty()) GTEST_SKIP() << "clang with the NVPTX back end is not here";
   EXPECT_EQ(narrow, wide);
+  EXPECT_EQ(kernels_of(universal(kSinceVolta)), wide);
 }
 
 TEST(DeviceImages, HaveTheSameKernelsAndParametersFromBothCompilers) {
   const auto native = kernels_of(newest_ptx());
-  const auto wide = kernels_of(universal(64));
+  const auto wide = kernels_of(universal(kSinceVolta));
   if (wide.empty() || native.empty()) GTEST_SKIP() << "nvcc or clang is not here";
   EXPECT_EQ(native, wide);
 }
 
 // The study's image is made by the same rule and never part of the service's.
 TEST(DeviceImages, KeepTheStudysKernelsApart) {
-  const std::string study = read_from(PATTERND_STUDY_IMAGE_DIR, "universal.universal");
+  const std::string study = read_from(PATTERND_STUDY_IMAGE_DIR, file_of(kBeforeVolta));
   if (study.empty()) GTEST_SKIP() << "clang with the NVPTX back end is not here";
   EXPECT_NE(study.find(".version 4.1\n"), std::string::npos);
   EXPECT_NE(study.find(".target sm_30\n"), std::string::npos);
   EXPECT_EQ(study.find(".extern .func"), std::string::npos);
   EXPECT_NE(study.find(".entry patternd_study_copy"), std::string::npos);
-  EXPECT_EQ(read("universal.universal").find("patternd_study_"), std::string::npos);
+  EXPECT_EQ(read(file_of(kBeforeVolta)).find("patternd_study_"), std::string::npos);
 }
 
 TEST(DeviceImages, SpillHardlyAnyRegistersInNativeCode) {
@@ -125,12 +153,12 @@ TEST(DeviceImages, SpillHardlyAnyRegistersInNativeCode) {
   }
 }
 
+// Of both forms: today's assembler knows no GPU of before Volta.
 TEST(DeviceImages, AssembleFromTheUniversalOneWithHardlyASpill) {
-  if (std::string(PATTERND_PTXAS).empty() || universal(64).empty())
+  if (std::string(PATTERND_PTXAS).empty() || universal(kSinceVolta).empty())
     GTEST_SKIP() << "ptxas or clang is not here";
-  const std::string name =
-      read("universal.universal") == universal(64) ? "universal.universal" : "universal64.ptx";
-  expect_lean(assemble(name, "sm_75"));
+  expect_lean(assemble(file_of(kBeforeVolta), "sm_75"));
+  expect_lean(assemble(file_of(kSinceVolta), "sm_75"));
 }
 
 }  // namespace

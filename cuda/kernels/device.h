@@ -1,6 +1,10 @@
 // What the kernels need of CUDA's headers, in our own words, so that clang compiles them without a
 // toolkit (universal image) and nvcc with its own (native images). Nothing here depends on a warp's
 // size being anything but the hardware's.
+//
+// A warp's lanes run in step before Volta (sm_70); since then each runs by itself, and an exchange
+// has to name the lanes that it waits for. PTX has the one form or the other, so the universal
+// image is compiled twice, for sm_30 and for sm_70.
 #pragma once
 
 #include "cuda/kernels/parameters.h"
@@ -21,6 +25,8 @@
 #else
 #define PATTERND_ARCH __CUDA_ARCH__
 #endif
+// clang's, where lanes run in step: its exchanges have no form that waits.
+#define PATTERND_IN_STEP (PATTERND_ARCH < 700)
 
 namespace patternd::cuda {
 
@@ -29,6 +35,7 @@ using u16 = unsigned short;
 using u32 = unsigned int;
 using u64 = unsigned long long;
 using i64 = long long;
+constexpr u32 kAllLanes = 0xFFFFFFFFU;
 
 // ---- Where a thread stands ----------------------------------------------------------------------
 #if defined(__clang__)
@@ -53,13 +60,14 @@ PATTERND_DEVICE int blocks_x() { return static_cast<int>(gridDim.x); }
 PATTERND_DEVICE int blocks_y() { return static_cast<int>(gridDim.y); }
 #endif
 PATTERND_DEVICE void block_barrier() { __syncthreads(); }
-// Makes what the warp's lanes wrote to shared memory known among them; all lanes take part. Before
-// sm_70 they run in step.
+// Makes what the warp's lanes wrote to shared memory known among them; all lanes take part.
 PATTERND_DEVICE void warp_barrier() {
-#if defined(__clang__)
+#if !defined(__clang__)
+  __syncwarp();
+#elif PATTERND_IN_STEP
   asm volatile("membar.cta;" ::: "memory");
 #else
-  __syncwarp();
+  __nvvm_bar_warp_sync(kAllLanes);
 #endif
 }
 
@@ -104,27 +112,41 @@ PATTERND_DEVICE Float4 load_float4(const Float4* address) {
 }
 
 // ---- Warps --------------------------------------------------------------------------------------
-// The `_sync` forms from sm_70 on, where threads of a warp no longer run in step by themselves; all
-// lanes of the warp must take part.
+// All lanes of the warp must take part.
 PATTERND_DEVICE int shuffle_down(int value, int lanes) {
-#if defined(__clang__)
+#if !defined(__clang__)
+  return __shfl_down_sync(kAllLanes, value, static_cast<unsigned>(lanes));
+#elif PATTERND_IN_STEP
   return __nvvm_shfl_down_i32(value, lanes, 0x1f);
 #else
-  return __shfl_down_sync(0xffffffffU, value, static_cast<unsigned>(lanes));
+  return __nvvm_shfl_sync_down_i32(kAllLanes, value, lanes, 0x1f);
 #endif
 }
 PATTERND_DEVICE int shuffle_up(int value, int lanes) {
-#if defined(__clang__)
+#if !defined(__clang__)
+  return __shfl_up_sync(kAllLanes, value, static_cast<unsigned>(lanes));
+#elif PATTERND_IN_STEP
   return __nvvm_shfl_up_i32(value, lanes, 0);
 #else
-  return __shfl_up_sync(0xffffffffU, value, static_cast<unsigned>(lanes));
+  return __nvvm_shfl_sync_up_i32(kAllLanes, value, lanes, 0);
 #endif
 }
 PATTERND_DEVICE int shuffle_xor(int value, int mask) {
-#if defined(__clang__)
+#if !defined(__clang__)
+  return __shfl_xor_sync(kAllLanes, value, mask);
+#elif PATTERND_IN_STEP
   return __nvvm_shfl_bfly_i32(value, mask, 0x1f);
 #else
-  return __shfl_xor_sync(0xffffffffU, value, mask);
+  return __nvvm_shfl_sync_bfly_i32(kAllLanes, value, mask, 0x1f);
+#endif
+}
+PATTERND_DEVICE int shuffle_from(int value, int lane) {
+#if !defined(__clang__)
+  return __shfl_sync(kAllLanes, value, lane);
+#elif PATTERND_IN_STEP
+  return __nvvm_shfl_idx_i32(value, lane, 0x1f);
+#else
+  return __nvvm_shfl_sync_idx_i32(kAllLanes, value, lane, 0x1f);
 #endif
 }
 PATTERND_DEVICE float shuffle_down(float value, int lanes) {
@@ -134,13 +156,6 @@ PATTERND_DEVICE float shuffle_down(float value, int lanes) {
   } bits{value};
   bits.i = shuffle_down(bits.i, lanes);
   return bits.f;
-}
-PATTERND_DEVICE int shuffle_from(int value, int lane) {
-#if defined(__clang__)
-  return __nvvm_shfl_idx_i32(value, lane, 0x1f);
-#else
-  return __shfl_sync(0xffffffffU, value, lane);
-#endif
 }
 PATTERND_DEVICE float shuffle_xor(float value, int mask) {
   union {

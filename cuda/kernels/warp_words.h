@@ -9,14 +9,16 @@ namespace patternd::cuda {
 
 // Bit i: lane i's `yes`.
 PATTERND_DEVICE u32 warp_ballot(bool yes) {
-#if defined(__clang__)
+#if !defined(__clang__)
+  return __ballot_sync(kAllLanes, yes);
+#elif PATTERND_IN_STEP
   u32 lanes;
   asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.ballot.b32 %0, p; }"
                : "=r"(lanes)
                : "r"(static_cast<u32>(yes)));
   return lanes;
 #else
-  return __ballot_sync(0xffffffffU, yes);
+  return __nvvm_vote_ballot_sync(kAllLanes, yes);
 #endif
 }
 
@@ -29,7 +31,7 @@ PATTERND_DEVICE u32 lane_value(u32 value, u32 lane) {
 // The sum over the warp, in every lane.
 PATTERND_DEVICE u32 warp_total(u32 value) {
 #if PATTERND_ARCH >= 800 && !defined(__clang__)
-  return __reduce_add_sync(0xffffffffU, value);
+  return __reduce_add_sync(kAllLanes, value);
 #else
   return static_cast<u32>(warp_sum(static_cast<int>(value)));
 #endif
@@ -38,7 +40,7 @@ PATTERND_DEVICE u32 warp_total(u32 value) {
 // The largest of the warp, in every lane.
 PATTERND_DEVICE u32 warp_maximum(u32 value) {
 #if PATTERND_ARCH >= 800 && !defined(__clang__)
-  return __reduce_max_sync(0xffffffffU, value);
+  return __reduce_max_sync(kAllLanes, value);
 #else
   for (int mask = kWarpSize / 2; mask > 0; mask /= 2) {
     const u32 other = static_cast<u32>(shuffle_xor(static_cast<int>(value), mask));

@@ -25,8 +25,10 @@ struct Fiber {
   ucontext_t context{};
   std::unique_ptr<char[]> stack;
   State state = State::kEnded;
+  Operation operation = Operation::kBarrier;  // at a warp's exchange
 };
 
+bool exchanges_wait = true;
 std::vector<Fiber> fibers;
 std::vector<std::uint64_t> exchanged[2];
 std::vector<int> exchanges;  // how often each thread exchanged
@@ -51,6 +53,11 @@ void start_fiber(Fiber& fiber) {
   makecontext(&fiber.context, run_fiber, 0);
 }
 
+void end_program(std::size_t thread, const char* what) {
+  std::fprintf(stderr, "emulated: thread %zu %s\n", thread, what);
+  std::abort();
+}
+
 // Threads first … last − 1 go on where all of them wait; at a block's barrier those that have ended
 // need not, in a warp's exchange they must not be missing.
 bool release(std::size_t first, std::size_t last, State waiting) {
@@ -60,6 +67,9 @@ bool release(std::size_t first, std::size_t last, State waiting) {
     if (fibers[i].state != waiting && !excused) return false;
     any |= fibers[i].state == waiting;
   }
+  for (std::size_t i = first + 1; waiting == State::kAtWarp && i < last; ++i)
+    if (fibers[i].operation != fibers[first].operation)
+      end_program(i, "is at another exchange than its warp");
   for (std::size_t i = first; any && i < last; ++i)
     if (fibers[i].state == waiting) fibers[i].state = State::kReady;
   return any;
@@ -90,9 +100,7 @@ void run_block(int threads, std::mt19937& random) {
     }
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (fibers[i].state == State::kEnded) continue;
-    std::fprintf(stderr, "emulated: thread %zu waits for threads that wait elsewhere\n", i);
-    std::abort();
+    if (fibers[i].state != State::kEnded) end_program(i, "waits for threads that wait elsewhere");
   }
 }
 
@@ -133,12 +141,15 @@ void give_way() {
   if (random_ways() % kGiveWayEvery == 0) wait_as(State::kReady);
 }
 
-std::uint64_t exchange(std::uint64_t value, int lane) {
+void let_exchanges_wait(bool wait) { exchanges_wait = wait; }
+
+std::uint64_t exchange(Operation operation, std::uint64_t value, int lane) {
   // Two places in turn: one wait an exchange suffices.
   const auto thread = static_cast<std::size_t>(now.thread);
+  fibers[thread].operation = operation;
   auto& place = exchanged[exchanges[thread]++ % 2];
   place[thread] = value;
-  wait_as(State::kAtWarp);
+  if (exchanges_wait) wait_as(State::kAtWarp);
   return place[thread / kWarpSize * kWarpSize + static_cast<std::size_t>(lane)];
 }
 

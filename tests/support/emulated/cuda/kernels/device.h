@@ -1,6 +1,8 @@
 // Stands in for cuda/kernels/device.h where kernels run on the CPU, for their logic to be tested
 // without a GPU: the block's threads are fibers that take turns, in an order drawn anew each time,
-// at barriers and, now and then, where they touch what others write at the same time. What it
+// at barriers and, now and then, where they touch what others write at the same time. Lanes of a
+// warp run apart, as they do since Volta: only what waits for others knows what they did. Ends the
+// program where a lane is missing in its warp's exchange, or comes with another operation. What it
 // cannot show is a race within one operation.
 #pragma once
 
@@ -50,8 +52,14 @@ inline void launch(int blocks_x, int blocks_y, int threads, std::uint32_t seed,
   launch({blocks_x, blocks_y}, {threads, 1}, seed, kernel);
 }
 void barrier();
-// The value that `lane` of this thread's warp brought; all threads of the warp take part.
-std::uint64_t exchange(std::uint64_t value, int lane);
+
+enum class Operation { kUp, kDown, kXor, kFrom, kBallot, kBarrier };
+// The value that `lane` of this thread's warp brought; all threads of the warp take part, with one
+// operation.
+std::uint64_t exchange(Operation operation, std::uint64_t value, int lane);
+// Whether exchanges wait for the warp's lanes, as they do but for a test of what else becomes of
+// them: without, they are those of PTX of before Volta on a GPU of since.
+void let_exchanges_wait(bool wait);
 // Now and then, others go on before this thread does.
 void give_way();
 
@@ -88,7 +96,7 @@ PATTERND_DEVICE int threads_y() { return emulated::now.threads.y; }
 PATTERND_DEVICE int blocks_x() { return emulated::now.blocks.x; }
 PATTERND_DEVICE int blocks_y() { return emulated::now.blocks.y; }
 PATTERND_DEVICE void block_barrier() { emulated::barrier(); }
-PATTERND_DEVICE void warp_barrier() { emulated::exchange(0, 0); }
+PATTERND_DEVICE void warp_barrier() { emulated::exchange(emulated::Operation::kBarrier, 0, 0); }
 
 template <class T>
 PATTERND_DEVICE T* global(u64 address) {
@@ -109,28 +117,31 @@ PATTERND_DEVICE T* dynamic_shared() {
 
 // A value of up to eight bytes from another lane of the warp.
 template <class T>
-PATTERND_DEVICE T from_lane(T value, int lane) {
+PATTERND_DEVICE T from_lane(emulated::Operation operation, T value, int lane) {
   u64 bits = 0;
   std::memcpy(&bits, &value, sizeof value);
-  bits = emulated::exchange(bits, lane);
+  bits = emulated::exchange(operation, bits, lane);
   std::memcpy(&value, &bits, sizeof value);
   return value;
 }
 PATTERND_DEVICE int lane_of_warp() { return emulated::now.thread % kWarpSize; }
 template <class T>
 PATTERND_DEVICE T shuffle_xor(T value, int mask) {
-  return from_lane(value, lane_of_warp() ^ mask);
+  return from_lane(emulated::Operation::kXor, value, lane_of_warp() ^ mask);
 }
 PATTERND_DEVICE int shuffle_up(int value, int lanes) {
   const int lane = lane_of_warp();
-  return from_lane(value, lane >= lanes ? lane - lanes : lane);
+  return from_lane(emulated::Operation::kUp, value, lane >= lanes ? lane - lanes : lane);
 }
 template <class T>
 PATTERND_DEVICE T shuffle_down(T value, int lanes) {
   const int lane = lane_of_warp();
-  return from_lane(value, lane + lanes < kWarpSize ? lane + lanes : lane);
+  return from_lane(emulated::Operation::kDown, value,
+                   lane + lanes < kWarpSize ? lane + lanes : lane);
 }
-PATTERND_DEVICE int shuffle_from(int value, int lane) { return from_lane(value, lane); }
+PATTERND_DEVICE int shuffle_from(int value, int lane) {
+  return from_lane(emulated::Operation::kFrom, value, lane);
+}
 template <class T>
 PATTERND_DEVICE T warp_sum(T value) {
   for (int mask = kWarpSize / 2; mask > 0; mask /= 2)
@@ -140,7 +151,8 @@ PATTERND_DEVICE T warp_sum(T value) {
 
 PATTERND_DEVICE u32 warp_ballot(bool yes) {
   u32 lanes = yes ? 1U << (thread_x() % kWarpSize) : 0;
-  for (int mask = kWarpSize / 2; mask > 0; mask /= 2) lanes |= shuffle_xor(lanes, mask);
+  for (int mask = kWarpSize / 2; mask > 0; mask /= 2)
+    lanes |= from_lane(emulated::Operation::kBallot, lanes, lane_of_warp() ^ mask);
   return lanes;
 }
 PATTERND_DEVICE float fused(float a, float b, float c) { return std::fma(a, b, c); }

@@ -49,7 +49,8 @@ std::string caps_text(const GstreamerOptions& options, bool only_luma) {
     const std::string name = gst_video_format_to_string(taken.theirs);
     if (options.format.empty() ? only_luma && !taken.has_luma_plane : options.format != name)
       continue;
-    text += (text.empty() ? "" : "; ") + ("video/x-raw, format=(string)" + name) + size;
+    if (!text.empty()) text += "; ";
+    text.append("video/x-raw, format=(string)").append(name).append(size);
   }
   return text;
 }

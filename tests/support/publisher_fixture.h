@@ -28,7 +28,7 @@ class PublisherFixture : public ::testing::Test {
     labels->patterns = {{"bolt", 1, 10}, {"nut", 1, 10}};
     format_ = labels;
   }
-  void start(std::vector<Address> addresses = {any_port()}) {
+  void start(const std::vector<Address>& addresses = {any_port()}) {
     std::vector<Listener> listeners;
     for (const Address& address : addresses) {
       auto listener = Listener::open(address);

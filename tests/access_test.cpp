@@ -115,7 +115,7 @@ TEST(AttemptLimit, ForgetsTheOldestWhereMoreFailThanItRemembers) {
 class CredentialFile : public ::testing::Test {
  protected:
   std::string write(const std::string& content, mode_t mode = 0600) {
-    const std::string path = folder_.file("token");
+    std::string path = folder_.file("token");
     std::ofstream(path, std::ios::binary) << content;
     EXPECT_EQ(chmod(path.c_str(), mode), 0);
     return path;

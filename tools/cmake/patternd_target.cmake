@@ -2,7 +2,7 @@
 function(patternd_compile_options target)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
   target_compile_options(${target} PRIVATE
-    -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>
+    -Wall -Wextra -Wpedantic -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Wold-style-cast>
     -Wcast-qual -Wdouble-promotion -Wformat=2 -Wundef -Wvla
     $<$<BOOL:${PATTERND_WARNINGS_AS_ERRORS}>:-Werror>
     # GCC's notes, on armhf, about how GCC 6 passed arguments.

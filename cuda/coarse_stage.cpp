@@ -12,10 +12,8 @@ static_assert(kCoarseBlock == kBlock);
 static_assert(kCoarseAllVisible == CoarseTables::kAllVisible);
 static_assert(kCoarseSkip == CoarseTables::kSkip);
 static_assert(sizeof(CoarseRun) == sizeof(MaskRun));
-static_assert(sizeof(CoarseBorder) == sizeof(CoarseTables::Border));
+static_assert(sizeof(BlockCounts) == sizeof(float) * kBlock);
 
-// Bounds come from floats; this much lower they are safe.
-constexpr float kBoundSafety = 0.99F;
 // Positions that may be worth a look, and that may promise to score over the threshold, a pattern.
 // Beyond those that see only a part of the pattern, which always are; at least, and as a share of
 // all positions.
@@ -32,18 +30,31 @@ std::size_t positions_of(const CoarseTables& tables) {
 
 int blocks_of(int size, int of_a_block) { return (size + of_a_block - 1) / of_a_block; }
 
-// What each position of a plane sees of the pattern.
-std::vector<std::uint8_t> kinds_of(const CoarseTables& tables, const CoarseTables::Plane& plane) {
-  std::vector<std::uint8_t> out;
-  out.reserve(positions_of(tables));
-  for (const std::int32_t kind : plane.block_class) {
+// What it takes of each position of a plane's border blocks to be worth a look. What is not
+// searched never is.
+std::vector<CoarseNeed> needs_of(const CoarseTables::Plane& plane) {
+  std::vector<CoarseNeed> out;
+  for (const CoarseTables::Border& block : plane.border) {
     for (int i = 0; i < kBlock; ++i) {
-      int pixels = kind == CoarseTables::kSkip ? 0 : plane.pixels;
-      if (kind >= 0) pixels = plane.border[static_cast<std::size_t>(kind)].pixels[i];
-      out.push_back(pixels == 0              ? kCoarseNowhere
-                    : pixels == plane.pixels ? kCoarseWhole
-                                             : kCoarsePartly);
+      if (block.pixels[i] == 0)
+        out.push_back({0, std::numeric_limits<float>::max()});
+      else
+        out.push_back({static_cast<float>(block.sum[i]), block.least[i]});
     }
+  }
+  return out;
+}
+
+std::vector<CoarseBorder> border_of(const CoarseTables::Plane& plane) {
+  std::vector<CoarseBorder> out;
+  for (const CoarseTables::Border& from : plane.border) {
+    CoarseBorder to{};
+    for (int i = 0; i < kBlock; ++i) {
+      to.pixels[i] = from.pixels[i];
+      to.sum[i] = from.sum[i];
+      to.inverse_norm[i] = from.inverse_norm[i];
+    }
+    out.push_back(to);
   }
   return out;
 }
@@ -176,7 +187,6 @@ void CoarseStage::Layout::add(const CoarseJob& job, int search) {
     out.blocks = job.tables.blocks;
     out.rows = job.tables.rows;
     out.per_pixel = 1.0F / static_cast<float>(group.common_pixels);
-    out.factor = static_cast<float>(job.config.threshold) * kBoundSafety;
     groups.push_back(out);
   }
   for (const CoarseTables::Plane& plane : job.tables.planes)
@@ -200,7 +210,7 @@ void CoarseStage::Layout::add_plane(const CoarseJob& job, const CoarseTables::Pl
   out.angle_deg = plane.angle_deg;
   out.scale = plane.scale;
   out.spacing = static_cast<double>(1 << job.config.level);
-  out.inverse_length = plane.inverse_length;
+  out.least = plane.least;
   out.phase_x = static_cast<float>(plane.phase_x);
   out.phase_y = static_cast<float>(plane.phase_y);
   out.any_polarity = job.config.any_polarity ? 1 : 0;
@@ -221,8 +231,7 @@ void CoarseStage::Layout::add_plane(const CoarseJob& job, const CoarseTables::Pl
     neighbours.push_back(first_plane + static_cast<int>(other));
   out.neighbour_end = static_cast<int>(neighbours.size());
   planes.push_back(out);
-  const std::vector<std::uint8_t> kinds = kinds_of(job.tables, plane);
-  looks += static_cast<std::size_t>(std::count(kinds.begin(), kinds.end(), kCoarsePartly));
+  for (const std::int32_t kind : plane.block_class) looks += kind >= 0 ? std::size_t{kBlock} : 0;
 }
 
 void CoarseStage::Layout::add_pairs(const CoarseJob& job, int first_plane, int first_group,
@@ -318,15 +327,14 @@ Result<void> CoarseStage::allocate(const std::shared_ptr<const Device>& device, 
       image.prefix = memory.take(kPrefixBytes * size) + kPrefixBytes * origin;
     }
     for (CoarseGroup& group : layout.groups) {
-      group.bounds = memory.take(sizeof(float) * static_cast<std::size_t>(group.blocks) * kBlock *
-                                 static_cast<std::size_t>(group.rows));
+      group.bounds = memory.take(sizeof(CoarseBound) * static_cast<std::size_t>(group.blocks) *
+                                 kBlock * static_cast<std::size_t>(group.rows));
     }
     for (CoarsePlane& plane : layout.planes) {
       plane.scores = memory.take(sizeof(float) * static_cast<std::size_t>(plane.blocks) * kBlock *
                                  static_cast<std::size_t>(plane.rows));
     }
     p.looks = memory.take(p.look_capacity * sizeof(CoarseLook));
-    p.promising = memory.take(p.position_capacity * sizeof(CoarseLook));
     p.positions = memory.take(p.position_capacity * sizeof(CoarsePosition));
     p.peaks = memory.take(planes * kPeakCapacity * sizeof(CoarsePeak));
     p.found = memory.take(searches * kFoundCapacity * sizeof(CoarseFound));
@@ -349,15 +357,19 @@ Result<void> CoarseStage::fill_tables(const std::shared_ptr<const Device>& devic
     std::size_t group = 0;
     std::size_t plane = 0;
     for (const CoarseJob& job : jobs) {
-      for (const CoarseTables::Group& from : job.tables.groups)
-        layout.groups[group++].runs = arena.put(from.common);
+      for (const CoarseTables::Group& from : job.tables.groups) {
+        CoarseGroup& to = layout.groups[group++];
+        to.runs = arena.put(from.common);
+        to.block_class = arena.put(from.block_class);
+        to.border = arena.put(from.border);
+      }
       for (const CoarseTables::Plane& from : job.tables.planes) {
         CoarsePlane& to = layout.planes[plane++];
         to.taps = arena.put(from.taps);
         to.runs = arena.put(from.runs);
-        to.kinds = arena.put(kinds_of(job.tables, from));
+        to.needs = arena.put(needs_of(from));
         to.block_class = arena.put(from.block_class);
-        to.border = arena.put(from.border);
+        to.border = arena.put(border_of(from));
       }
     }
     std::vector<CoarsePair> pairs;
@@ -382,8 +394,7 @@ Result<void> CoarseStage::find_kernels(const Device& device) {
   const std::pair<Kernel*, const char*> wanted[] = {
       {&prepare_, "patternd_coarse_prepare"}, {&bound_, "patternd_coarse_bound"},
       {&search_, "patternd_coarse_search"},   {&judge_, "patternd_coarse_judge"},
-      {&score_, "patternd_coarse_score"},     {&peaks_, "patternd_suppress_peaks"},
-      {&trim_, "patternd_suppress_trim"},     {&across_, "patternd_suppress_across"},
+      {&peaks_, "patternd_suppress_peaks"},   {&across_, "patternd_suppress_across"},
       {&select_, "patternd_suppress_select"}};
   for (const auto& [kernel, name] : wanted) {
     auto found = device.kernel(name);
@@ -460,8 +471,6 @@ void CoarseStage::choose_other_shapes(const Device& device, const Layout& layout
 
   judge_shape_.block_x = kCoarseJudgeThreads;
   judge_shape_.grid_x = static_cast<unsigned>(4 * device.properties().multiprocessors);
-  score_shape_.block_x = 128;
-  score_shape_.grid_x = static_cast<unsigned>(8 * device.properties().multiprocessors);
   list_shape_.block_x = 128;
   list_shape_.grid_x = static_cast<unsigned>(2 * device.properties().multiprocessors);
 
@@ -478,14 +487,12 @@ Result<void> CoarseStage::enqueue_search(const Stream& stream) const {
   if (auto ok = stream.launch(prepare_, prepare_shape_, p); !ok) return ok;
   if (auto ok = stream.launch(bound_, bound_shape_, p); !ok) return ok;
   if (auto ok = stream.launch(search_, search_shape_, p); !ok) return ok;
-  if (auto ok = stream.launch(judge_, judge_shape_, p); !ok) return ok;
-  return stream.launch(score_, score_shape_, p);
+  return stream.launch(judge_, judge_shape_, p);
 }
 
 Result<void> CoarseStage::enqueue_suppression(const Stream& stream) const {
   const CoarseParameters& p = parameters_;
   if (auto ok = stream.launch(peaks_, list_shape_, p); !ok) return ok;
-  if (auto ok = stream.launch(trim_, planes_shape_, p); !ok) return ok;
   if (auto ok = stream.launch(across_, planes_shape_, p); !ok) return ok;
   return stream.launch(select_, select_shape_, p);
 }

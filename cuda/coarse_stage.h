@@ -52,9 +52,9 @@ class CoarseStage {
   CoarseParameters parameters_{};
   DeviceBuffer scratch_;
   DeviceBuffer tables_;
-  Kernel prepare_, bound_, search_, judge_, score_, peaks_, trim_, across_, select_;
-  Shape prepare_shape_, bound_shape_, search_shape_, judge_shape_, score_shape_, list_shape_,
-      planes_shape_, select_shape_;
+  Kernel prepare_, bound_, search_, judge_, peaks_, across_, select_;
+  Shape prepare_shape_, bound_shape_, search_shape_, judge_shape_, list_shape_, planes_shape_,
+      select_shape_;
 };
 
 }  // namespace patternd::cuda

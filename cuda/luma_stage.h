@@ -22,6 +22,13 @@ class LumaStage {
   // Brings a frame of the configured kind into the device's reach. The frame must stay as it is
   // until the stream has passed.
   [[nodiscard]] Result<void> upload_frame(const Stream& stream, const RawImageView& frame) const;
+  // Whether the picture that is searched is the frame itself, once it has been copied.
+  [[nodiscard]] bool only_copies() const {
+    return mode_ == MemoryMode::kCopy && !convert_ && !rectify_;
+  }
+  // Where the GPU sees a frame in the host's memory: address 0 where it does not (memory that is
+  // not page-locked).
+  [[nodiscard]] DeviceView in_place(const Stream& stream, const RawImageView& frame) const;
   // Enqueues conversion and rectification.
   [[nodiscard]] Result<void> enqueue(const Stream& stream) const;
 

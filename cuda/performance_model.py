@@ -3,6 +3,7 @@
 
     patternd-frame-work > work.json
     performance_model.py work.json [--counters ncu.csv]
+    performance_model.py --metrics
 
 work.json says what one frame gives the kernels to do (how many positions, planes, pixels). The
 functions below say what each unit of that costs, counted from the kernels' source. ncu.csv is what
@@ -247,9 +248,15 @@ def print_frame(works):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("work", help="what patternd-frame-work printed")
+    parser.add_argument("work", nargs="?", help="what patternd-frame-work printed")
     parser.add_argument("--counters", help="what ncu --csv printed")
+    parser.add_argument("--metrics", action="store_true", help="print what ncu has to count, and end")
     arguments = parser.parse_args()
+    if arguments.metrics:
+        print(METRICS)
+        return 0
+    if arguments.work is None:
+        parser.error("which work.json? patternd-frame-work prints it")
     with open(arguments.work, encoding="utf-8") as file:
         work = json.load(file)
     works = frame(work)

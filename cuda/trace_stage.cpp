@@ -20,10 +20,23 @@ constexpr int kPosesAtOnce = 3;
 constexpr int kMostWarpsPerPose = 4;
 // Of the strips that a pattern is sampled in.
 constexpr int kMostStripWidth = 126;
+// Pixels that a block sums over at least before another one helps it.
+constexpr int kPixelsPerPiece = 1536;
+// Blocks of a launch that work at a time, a multiprocessor.
+constexpr int kBlocksPerMultiprocessor = 2;
 
 unsigned pose_threads(int width, int height) {
   const int warps = std::clamp(width * height / kPixelsPerWarp, 1, kMostWarpsPerPose);
   return static_cast<unsigned>(kPosesAtOnce * kWarpSize * warps);
+}
+
+// Blocks that work on a candidate together: as many as it has pieces, but no more than the GPU has
+// room for when each pattern is found as often as it may be.
+int team_for(const Device& device, const std::vector<const PatternPlan*>& plans, int pieces) {
+  int candidates = 0;
+  for (const PatternPlan* plan : plans) candidates += plan->search.params.max_matches;
+  const int room = kBlocksPerMultiprocessor * device.properties().multiprocessors;
+  return std::clamp(room / std::max(candidates, 1), 1, pieces);
 }
 
 // T and mask of each pixel, without the host's row padding.
@@ -72,6 +85,11 @@ RefinePattern put_refine(Arena& arena, const patternd::RefinePattern& from) {
         from.light_prior[static_cast<std::size_t>(i - kFirstRamp)];
   out.gram = arena.put(gram);
   out.inverse_gram = arena.put(from.inverse_gram);
+  const int width = from.level.pattern.width;
+  const int height = from.level.pattern.height;
+  const int pieces = std::clamp(width * height / kPixelsPerPiece, 1, std::min(height, kMostPieces));
+  out.piece_rows = (height + pieces - 1) / pieces;
+  out.pieces = (height + out.piece_rows - 1) / out.piece_rows;
   out.used = 1;
   return out;
 }
@@ -134,6 +152,12 @@ Result<void> check_ranges(const std::vector<const PatternPlan*>& plans) {
   return {};
 }
 
+int most_pieces(const std::vector<RefinePattern>& patterns) {
+  int most = 1;
+  for (const RefinePattern& pattern : patterns) most = std::max(most, pattern.pieces);
+  return most;
+}
+
 // Candidates that are left before a step; all of the coarsest's where none was traced before.
 std::size_t kept_before(const PatternPlan& plan, std::size_t step) {
   for (std::size_t s = step; s > 0; --s)
@@ -167,7 +191,7 @@ Result<TraceStage> TraceStage::create(const std::shared_ptr<const Device>& devic
   p.candidates = coarse.selected();
   p.counts = coarse.selected_counts();
   p.loser_counts = coarse.loser_counts();
-  stage.refine_.counters = coarse.counters();
+  p.counters = coarse.counters();
   if (auto ok = stage.create_levels(device, levels, valid); !ok)
     return tl::make_unexpected(ok.error());
   if (auto ok = stage.create_tables(device, plans); !ok) return tl::make_unexpected(ok.error());
@@ -229,17 +253,23 @@ Result<void> TraceStage::create_tables(const std::shared_ptr<const Device>& devi
       if (width == 1 && height == 1) continue;
       step.patterns = arena.put(patterns);
       step.regressions = arena.put(refines);
+      step.team_blocks = team_for(*device, plans, most_pieces(refines));
       step.shape.block_x = pose_threads(width, height);
-      // From the second step on no more than the step before keeps.
-      std::size_t most = static_cast<std::size_t>(parameters_.select_limit);
-      if (!steps_.empty()) {
-        most = 1;
-        for (const PatternPlan* plan : plans)
-          if (plan->traces(s)) most = std::max(most, kept_before(*plan, s));
+      std::size_t before = 1;
+      std::size_t followed = 1;
+      for (const PatternPlan* plan : plans) {
+        if (!plan->traces(s)) continue;
+        const std::size_t kept = kept_before(*plan, s);
+        const std::size_t most = plan->steps[s].most_followed;
+        before = std::max(before, kept);
+        followed = std::max(followed, most > 0 ? std::min(kept, most) : kept);
       }
-      step.shape.grid_x =
-          static_cast<unsigned>(std::min(most, static_cast<std::size_t>(parameters_.select_limit)));
+      step.glances = static_cast<unsigned>(before);
+      step.shape.grid_x = static_cast<unsigned>(followed);
       step.shape.grid_y = static_cast<unsigned>(plans.size());
+      if (step.team_blocks > 1)
+        parameters_.team_limit =
+            std::max(parameters_.team_limit, static_cast<int>(step.shape.grid_x));
       steps_.push_back(step);
     }
 
@@ -272,7 +302,10 @@ Result<void> TraceStage::create_tables(const std::shared_ptr<const Device>& devi
     refine_.allowed = arena.put(allowed);
     refine_.result_limit = static_cast<int>(most);
     refine_shape_.block_x = pose_threads(width, height);
-    refine_shape_.grid_x = static_cast<unsigned>(most);
+    refine_.trace.team_blocks = team_for(*device, plans, most_pieces(refines));
+    refine_shape_.grid_x =
+        1 + static_cast<unsigned>(most) * static_cast<unsigned>(refine_.trace.team_blocks);
+    parameters_.team_limit = std::max(parameters_.team_limit, static_cast<int>(most));
     refine_shape_.grid_y = static_cast<unsigned>(plans.size());
   });
   if (!tables) return tl::make_unexpected(tables.error());
@@ -287,9 +320,14 @@ Result<void> TraceStage::create_results(const std::shared_ptr<const Device>& dev
     p.losers = memory.take(searches * kMostLosers * sizeof(TracedLoser));
     p.sorted =
         memory.take(searches * static_cast<std::size_t>(p.select_limit) * sizeof(TracedCandidate));
+    p.teams = memory.take(searches * static_cast<std::size_t>(p.team_limit) * sizeof(PoseTeam));
   });
   if (!scratch) return tl::make_unexpected(scratch.error());
   scratch_ = std::move(*scratch);
+  auto stream = Stream::create(device);
+  if (!stream) return tl::make_unexpected(stream.error());
+  if (auto ok = stream->fill(scratch_.pointer(), 0, scratch_.size_bytes()); !ok) return ok;
+  if (auto ok = stream->wait(); !ok) return ok;
 
   const auto limit = static_cast<std::size_t>(refine_.result_limit);
   candidates_offset_ = (searches * sizeof(ResultHeader) + 255) / 256 * 256;
@@ -309,7 +347,9 @@ Result<void> TraceStage::create_results(const std::shared_ptr<const Device>& dev
 
   const Address patterns = refine_.trace.patterns;
   const Address regressions = refine_.trace.regressions;
+  const int team_blocks = refine_.trace.team_blocks;
   refine_.trace = p;
+  refine_.trace.team_blocks = team_blocks;
   refine_.trace.patterns = patterns;
   refine_.trace.regressions = regressions;
   return {};
@@ -323,11 +363,16 @@ Result<void> TraceStage::enqueue_trace(const Stream& stream) const {
     TraceParameters p = parameters_;
     p.patterns = step.patterns;
     p.regressions = step.regressions;
+    p.team_blocks = step.team_blocks;
+    Shape teams = step.shape;
+    teams.grid_x *= static_cast<unsigned>(step.team_blocks);
     if (step.chooses) {
-      if (auto ok = stream.launch(glance_, step.shape, p); !ok) return ok;
+      Shape glances = step.shape;
+      glances.grid_x = step.glances;
+      if (auto ok = stream.launch(glance_, glances, p); !ok) return ok;
       if (auto ok = stream.launch(follow_, searches, p); !ok) return ok;
     }
-    if (auto ok = stream.launch(step_, step.shape, p); !ok) return ok;
+    if (auto ok = stream.launch(step_, teams, p); !ok) return ok;
     if (auto ok = stream.launch(keep_, searches, p); !ok) return ok;
   }
   return {};
@@ -347,7 +392,7 @@ FoundPattern TraceStage::found(std::size_t pattern) const {
   out.losers = reinterpret_cast<const TracedLoser*>(results_.host() + losers_offset_) +
                pattern * kMostLosers;
   out.loser_count = header.losers;
-  out.overflow = header.overflow != 0;
+  out.overflow = header.overflow != 0 || header.broken != 0;
   return out;
 }
 

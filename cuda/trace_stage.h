@@ -43,7 +43,9 @@ class TraceStage {
     Address patterns = 0;
     Address regressions = 0;
     bool chooses = false;  // not all candidates may be followed
-    Shape shape;
+    unsigned glances = 1;  // candidates that these may be
+    int team_blocks = 1;   // a candidate
+    Shape shape;           // with one block for each that is followed
   };
   [[nodiscard]] Result<void> create_levels(const std::shared_ptr<const Device>& device,
                                            const std::vector<DeviceView>& levels,

@@ -147,7 +147,6 @@ CoarsePlane plane_of(const PlaneShape& shape, const CoarseConfig& config) {
   plane.pixels = t.pixels;
   const double energy = static_cast<double>(t.energy);
   plane.inverse_norm = energy > 0 ? 1 / std::sqrt(energy * t.pixels) : 0;
-  plane.inverse_length = energy > 0 ? static_cast<float>(1 / std::sqrt(energy)) : 0;
   plane.least = static_cast<float>(kBoundSafety * config.threshold * std::sqrt(energy));
   std::fill_n(plane.terms.pixels, kBlock, static_cast<float>(t.pixels));
   std::fill_n(plane.terms.sum, kBlock, 0.0F);

@@ -63,10 +63,9 @@ struct CoarsePlane {
   double phase_x = 0;
   double phase_y = 0;
   int pixels = 0;
-  double inverse_norm = 0;   // 1 / sqrt(n ΣT²)
-  float inverse_length = 0;  // 1 / sqrt(ΣT²)
-  float least = 0;           // as in BorderBlock, of positions that see all of it
-  BlockTerms terms;          // likewise
+  double inverse_norm = 0;  // 1 / sqrt(n ΣT²)
+  float least = 0;          // as in BorderBlock, of positions that see all of it
+  BlockTerms terms;         // likewise
   std::vector<MaskRun> runs;
   BandWeights band;
   std::vector<std::int32_t> block_class;  // of each block of each row: see BlockClass

@@ -36,6 +36,7 @@ struct CoarseTables {
     std::int32_t pixels[kBlock];  // visible; 0: not searched
     std::int64_t sum[kBlock];     // ΣT over them
     double inverse_norm[kBlock];  // 1 / sqrt(n ΣT² − (ΣT)²)
+    float least[kBlock];          // see find_passing
   };
   struct Plane {
     double angle_deg = 0;
@@ -44,8 +45,8 @@ struct CoarseTables {
     double phase_y = 0;
     int pixels = 0;
     double inverse_norm = 0;
-    float inverse_length = 0;
-    int left = 0;  // the template's first column and row, relative to the position
+    float least = 0;  // see find_passing: of positions that see all of it
+    int left = 0;     // the template's first column and row, relative to the position
     int top = 0;
     int width = 0;
     int height = 0;
@@ -59,6 +60,8 @@ struct CoarseTables {
   struct Group {
     std::vector<MaskRun> common;
     int common_pixels = 0;
+    std::vector<std::int32_t> block_class;  // with the blocks that don't see all common pixels
+    std::vector<BlockCounts> border;
   };
   static constexpr std::int32_t kAllVisible = patternd::kAllVisible;
   static constexpr std::int32_t kSkip = patternd::kSkip;

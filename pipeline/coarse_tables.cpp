@@ -41,7 +41,7 @@ CoarseTables CoarseSearch::tables() const {
     to.phase_y = plane.phase_y;
     to.pixels = plane.pixels;
     to.inverse_norm = plane.inverse_norm;
-    to.inverse_length = plane.inverse_length;
+    to.least = plane.least;
     to.left = -plane.left;
     to.top = -plane.top;
     to.width = plane.right + plane.left;
@@ -55,6 +55,7 @@ CoarseTables CoarseSearch::tables() const {
         border.pixels[i] = static_cast<std::int32_t>(block.terms.pixels[i]);
         border.sum[i] = block.sum[i];
         border.inverse_norm[i] = block.inverse_norm[i];
+        border.least[i] = block.least[i];
       }
       to.border.push_back(border);
     }
@@ -64,7 +65,7 @@ CoarseTables CoarseSearch::tables() const {
   for (const CoarseGroup& group : layout_.groups) {
     for (std::size_t i = 0; i < group.count; ++i)
       out.planes[group.first + i].group = out.groups.size();
-    out.groups.push_back({group.common, group.common_pixels});
+    out.groups.push_back({group.common, group.common_pixels, group.block_class, group.border});
   }
   return out;
 }

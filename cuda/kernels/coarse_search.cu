@@ -2,19 +2,19 @@
 // version of pipeline/coarse_search.cpp, with the same integers and so the same scores.
 //
 //   prepare   the level in floats, and row sums of its pixels and their squares
-//   bound     the least numerator worth a look, shared by groups of neighbouring angles
+//   bound     what bounds the scores of a position, shared by groups of neighbouring angles
 //   search    Σ T·S at every position of every plane, in single precision, from pixels and weights
 //             in shared memory. A lane takes a row of positions, sixteen side by side for two
 //             planes, so the window slides along the row in registers: a tap costs one pixel's load
 //             and half a weights' for 32 products, and taps outside the turned pattern are left
-//             out. Positions over the bound go on a list, and so do those that see only a part of
-//             the pattern
-//   judge     for each of these the window's own energy, a thread each
-//   score     what still promises more than the threshold, exactly, in integers, a warp each
+//             out. Positions that the bound does not rule out go on a list
+//   judge     for each of these the window's own energy, a thread each; what still promises more
+//             than the threshold is scored exactly, in integers, by the whole warp
 // Suppression follows in suppress.cu.
 
 #include "cuda/kernels/atomics.h"
 #include "cuda/kernels/device.h"
+#include "cuda/kernels/warp_words.h"
 
 namespace patternd::cuda {
 
@@ -113,15 +113,21 @@ PATTERND_KERNEL __launch_bounds__(256) patternd_coarse_bound(const CoarseParamet
   const int width = group.blocks * kCoarseBlock;
   const CoarseImage& image = global<const CoarseImage>(p.images)[group.image];
   const CoarseRun* runs = global<const CoarseRun>(group.runs);
+  const int* block_class = global<const int>(group.block_class);
   for (int i = block_y() * threads_x() + thread_x(); i < width * group.rows;
        i += blocks_y() * threads_x()) {
     const Prefix sums = window_sums(image, runs, group.run_count, group.first_x + i % width,
                                     group.first_y + i / width, 0, 1);
+    const int kind = block_class[i / kCoarseBlock];
+    const float per_pixel =
+        kind < 0 ? group.per_pixel
+                 : global<const float>(group.border)[kind * kCoarseBlock + i % kCoarseBlock];
     const float s = static_cast<float>(static_cast<int>(sums.sum));
-    const float energy = static_cast<float>(sums.square) - s * s * group.per_pixel;
+    const float mean = s * per_pixel;
+    const float energy = static_cast<float>(sums.square) - s * mean;
     // Half a unit more than nothing, so that a flat window's numerator of zero is not over the
     // bound.
-    global<float>(group.bounds)[i] = root(maximum(energy, 0.5F)) * group.factor;
+    global<CoarseBound>(group.bounds)[i] = {mean, root(maximum(energy, 0.5F))};
   }
 }
 
@@ -260,13 +266,14 @@ PATTERND_DEVICE CoarsePlaces coarse_places() {
           width};
 }
 
-// Whether a position may score enough: what sees all of the pattern by its numerator and its
-// group's bound; what sees a part must be judged by its own energy.
-PATTERND_DEVICE bool worth_a_look(const CoarsePlane& plane, int kind, float bound,
-                                  float numerator) {
-  float size = numerator * plane.inverse_length;
-  if (plane.any_polarity != 0 && size < 0.0F) size = -size;
-  return kind == kCoarsePartly || (kind == kCoarseWhole && size > bound);
+// A need that nothing meets.
+inline constexpr CoarseNeed kNever = {0.0F, 3e38F};
+
+PATTERND_DEVICE bool worth_a_look(const CoarsePlane& plane, const CoarseNeed& need,
+                                  const CoarseBound& bound, float numerator) {
+  const float about_mean = numerator - bound.mean * need.sum;
+  const float size = plane.any_polarity != 0 && about_mean < 0.0F ? -about_mean : about_mean;
+  return size > need.least * bound.root;
 }
 
 // Eight places of this thread at a time, so that their loads overlap.
@@ -274,7 +281,8 @@ PATTERND_DEVICE void list_places(const CoarseParameters& p, const CoarsePair& pa
                                  const CoarseCorner& corner, const CoarsePlaces& places,
                                  u32* count) {
   constexpr int kAtOnce = 8;
-  const float* bounds = global<const float>(global<const CoarseGroup>(p.groups)[pair.group].bounds);
+  const CoarseBound* bounds =
+      global<const CoarseBound>(global<const CoarseGroup>(p.groups)[pair.group].bounds);
   const int positions = pair.blocks * kCoarseBlock;
   const int column = thread_x() % places.width;
   const int x = corner.x + column;
@@ -282,25 +290,31 @@ PATTERND_DEVICE void list_places(const CoarseParameters& p, const CoarsePair& pa
   const int rows_at_once = threads_x() / places.width;
   for (int q = 0; q < kCoarsePlanes && pair.planes[q] >= 0; ++q) {
     const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[pair.planes[q]];
-    const u8* kinds = global<const u8>(plane.kinds);
+    const int* block_class = global<const int>(plane.block_class) + x / kCoarseBlock;
+    const CoarseNeed* needs = global<const CoarseNeed>(plane.needs) + x % kCoarseBlock;
     for (int first = thread_x() / places.width; first < kCoarseTileRows;
          first += kAtOnce * rows_at_once) {
       int kind[kAtOnce];
-      float bound[kAtOnce];
+      CoarseBound bound[kAtOnce];
+      CoarseNeed need[kAtOnce];
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) {
         const int row = first + i * rows_at_once;
         const int y = corner.y + row;
         const bool exists = row < kCoarseTileRows && y < pair.position_rows;
-        kind[i] =
-            exists ? static_cast<int>(kinds[y * positions + x]) : static_cast<int>(kCoarseNowhere);
-        bound[i] = exists ? bounds[y * positions + x] : 0.0F;
+        kind[i] = exists ? block_class[y * pair.blocks] : kCoarseSkip;
+        bound[i] = exists ? bounds[y * positions + x] : CoarseBound{0.0F, 1.0F};
+      }
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        need[i] = kind[i] == kCoarseAllVisible ? CoarseNeed{0.0F, plane.least} : kNever;
+        if (kind[i] >= 0) need[i] = needs[kind[i] * kCoarseBlock];
       }
       u32 going = 0;
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) {
         const int row = minimum(first + i * rows_at_once, kCoarseTileRows - 1);
-        if (worth_a_look(plane, kind[i], bound[i], places.numerator(q, row, column)))
+        if (worth_a_look(plane, need[i], bound[i], places.numerator(q, row, column)))
           going |= 1U << i;
       }
       for (; going != 0; going &= going - 1) {
@@ -431,52 +445,45 @@ PATTERND_DEVICE float exact_score(const CoarseParameters& p, const CoarseLook& l
 // the list.
 PATTERND_DEVICE void record_score(const CoarseParameters& p, const CoarseLook& look, float score) {
   const u32 slot = atomic_add(&global<CoarseCounters>(p.counters)->positions, 1U);
+  if (slot >= p.position_capacity) {
+    global<CoarseCounters>(p.counters)->overflow = 1;
+    return;
+  }
   const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[look.plane];
   global<CoarsePosition>(p.positions)[slot] = {look.plane, look.x, look.y, score};
   global<float>(plane.scores)[look.y * plane.blocks * kCoarseBlock + look.x] = score;
 }
 
-// A thread a place; those of a block that promise enough go on the list together.
-PATTERND_KERNEL __launch_bounds__(kCoarseJudgeThreads)
-    patternd_coarse_judge(const CoarseParameters p) {
-  __shared__ u32 count;
-  __shared__ u32 first_slot;
-  CoarseCounters* counters = global<CoarseCounters>(p.counters);
-  const u32 stored = counters->looks < p.look_capacity ? counters->looks : p.look_capacity;
-  for (u32 first = static_cast<u32>(block_x()) * kCoarseJudgeThreads; first < stored;
-       first += static_cast<u32>(blocks_x()) * kCoarseJudgeThreads) {
-    block_barrier();
-    if (thread_x() == 0) count = 0;
-    block_barrier();
-    const u32 mine = first + static_cast<u32>(thread_x());
-    CoarseLook look = {};
-    bool kept = false;
-    if (mine < stored) {
-      look = global<const CoarseLook>(p.looks)[mine];
-      kept = promising(p, look);
-    }
-    const u32 place = kept ? atomic_sum(&count, 1U) : 0U;
-    block_barrier();
-    if (thread_x() == 0 && count > 0) {
-      first_slot = atomic_add(&counters->promising, count);
-      if (first_slot + count > p.position_capacity) counters->overflow = 1;
-    }
-    block_barrier();
-    if (kept && first_slot + place < p.position_capacity)
-      global<CoarseLook>(p.promising)[first_slot + place] = look;
-  }
+// What a lane looks at, for all lanes.
+PATTERND_DEVICE CoarseLook look_of_lane(const CoarseLook& look, int lane) {
+  const int place = shuffle_from(
+      static_cast<int>(static_cast<u16>(look.x)) | static_cast<int>(look.y) << 16, lane);
+  return {shuffle_from(look.plane, lane), static_cast<short>(place & 0xFFFF),
+          static_cast<short>(place >> 16), 0.0F};
 }
 
-// A warp a place.
-PATTERND_KERNEL __launch_bounds__(128) patternd_coarse_score(const CoarseParameters p) {
-  const u32 count = global<const CoarseCounters>(p.counters)->promising;
-  const u32 stored = count < p.position_capacity ? count : p.position_capacity;
+// A lane judges a place, the warp scores together what promises enough. Neighbours on the list,
+// which promise alike, go to different warps.
+PATTERND_KERNEL __launch_bounds__(kCoarseJudgeThreads)
+    patternd_coarse_judge(const CoarseParameters p) {
+  CoarseCounters* counters = global<CoarseCounters>(p.counters);
+  const u32 stored = counters->looks < p.look_capacity ? counters->looks : p.look_capacity;
   const u32 warps = static_cast<u32>(blocks_x() * threads_x()) / kWarpSize;
-  for (u32 i = static_cast<u32>(block_x() * threads_x() + thread_x()) / kWarpSize; i < stored;
-       i += warps) {
-    const CoarseLook look = global<const CoarseLook>(p.promising)[i];
-    const float score = exact_score(p, look);
-    if (thread_x() % kWarpSize == 0 && score != 0.0F) record_score(p, look, score);
+  const u32 lane = static_cast<u32>(thread_x() % kWarpSize);
+  const u32 warp = static_cast<u32>(block_x() * threads_x() + thread_x()) / kWarpSize;
+  for (u32 first = 0; first < stored; first += warps * kWarpSize) {
+    const u32 mine = first + lane * warps + warp;
+    CoarseLook look = {};
+    bool good = false;
+    if (mine < stored) {
+      look = global<const CoarseLook>(p.looks)[mine];
+      good = promising(p, look);
+    }
+    for (u32 left = warp_ballot(good); left != 0; left &= left - 1) {
+      const CoarseLook one = look_of_lane(look, lowest_bit(left));
+      const float score = exact_score(p, one);
+      if (lane == 0 && score != 0.0F) record_score(p, one, score);
+    }
   }
 }
 

@@ -70,6 +70,14 @@ PATTERND_DEVICE void warp_barrier() {
   __nvvm_bar_warp_sync(kAllLanes);
 #endif
 }
+// What this thread wrote before is seen by other blocks before what it writes after.
+PATTERND_DEVICE void device_fence() {
+#if defined(__clang__)
+  asm volatile("membar.gl;" ::: "memory");
+#else
+  __threadfence();
+#endif
+}
 
 // ---- Memory -------------------------------------------------------------------------------------
 // A parameter's 64-bit address as a pointer to global memory (so that the compiler emits ld.global,

@@ -83,10 +83,11 @@ inline constexpr int kPyramidThreads = 256;        // a block
 inline constexpr int kPyramidLevelsPerLaunch = 6;  // that a tile yields
 struct PyramidParameters {
   PyramidLevel levels[kPyramidLevelsPerLaunch + 1];  // [0] is read, the others are written
+  PyramidLevel copy;                                 // where a frame taken in place becomes level 0
   int level_count;                                   // the one read included
   int unused;
 };
-static_assert(sizeof(PyramidParameters) == 176);
+static_assert(sizeof(PyramidParameters) == 200);
 
 // ---- coarse search ------------------------------------------------------------------------------
 inline constexpr int kCoarseBlock = 16;     // positions that share a class, as on the CPU (kBlock)
@@ -101,8 +102,6 @@ constexpr int coarse_places_bytes(int tile_width) {
 inline constexpr int kCoarseJudgeThreads = 256;
 inline constexpr int kCoarseAllVisible = -1;
 inline constexpr int kCoarseSkip = -2;
-// What a position sees of the pattern.
-enum CoarseKind { kCoarseNowhere, kCoarseWhole, kCoarsePartly };
 
 // A coarse level, and what is made of it for the search: `samples` stands at pixel (0, 0) of a copy
 // in floats, each pixel less the middle of its range and 0 where it is invalid; `prefix` at column
@@ -140,20 +139,35 @@ struct CoarseBorder {
 };
 static_assert(sizeof(CoarseBorder) == 320);
 
+// A position's window over the pixels that a group's planes have in common and that are visible:
+// mean, and root of the energy. Only where |ΣTS − mean·ΣT| > least·root a plane may score over its
+// threshold (pipeline/coarse_layout.cpp, least_of).
+struct alignas(8) CoarseBound {
+  float mean;
+  float root;
+};
+// What it takes of a position in a border block: ΣT, least.
+struct alignas(8) CoarseNeed {
+  float sum;
+  float least;
+};
+
 // Neighbouring angles that share a bound.
 struct CoarseGroup {
   Address runs;
-  Address bounds;  // float[rows][16 · blocks]
+  Address bounds;       // CoarseBound[rows][16 · blocks]
+  Address block_class;  // int[rows][blocks], as a plane's, of the common pixels
+  Address border;       // float[][16]: 1 / visible common pixels, 0: none
   int run_count;
   int image;
   int first_x;
   int first_y;
   int blocks;
   int rows;
-  float per_pixel;
-  float factor;
+  float per_pixel;  // where all are visible
+  int unused;
 };
-static_assert(sizeof(CoarseGroup) == 48);
+static_assert(sizeof(CoarseGroup) == 64);
 
 // The taps of one row of a pair's templates: from column `begin` of the pair's box, an even number,
 // the weights from tap number `first`.
@@ -186,7 +200,7 @@ static_assert(sizeof(CoarsePair) == 64);
 struct CoarsePlane {
   Address taps;         // short[height][width]
   Address runs;         // CoarseRun[run_count]
-  Address kinds;        // u8[rows][16 · blocks]: CoarseKind
+  Address needs;        // CoarseNeed[][16], beside `border`
   Address block_class;  // int[rows][blocks]: kCoarseAllVisible, kCoarseSkip, index into border
   Address border;       // CoarseBorder[]
   Address scores;  // float[rows][16 · blocks]; negative: inverted; 0: none, also after a frame
@@ -194,8 +208,8 @@ struct CoarsePlane {
   double threshold;
   double angle_deg;
   double scale;
-  double spacing;        // level-0 pixels a pixel of the level
-  float inverse_length;  // 1 / sqrt(ΣT²)
+  double spacing;  // level-0 pixels a pixel of the level
+  float least;     // as in CoarseNeed, of positions that see all of the pattern
   float phase_x;
   float phase_y;
   int any_polarity;
@@ -255,7 +269,6 @@ inline constexpr int kSelectThreads = 256;   // a block of the selection
 // for, and the frame is the CPU's.
 struct CoarseCounters {
   unsigned looks;
-  unsigned promising;
   unsigned positions;
   unsigned overflow;
 };
@@ -283,7 +296,6 @@ struct CoarseParameters {
   Address limits;           // CoarseLimits[search_count]
   Address loser_counts;     // int[search_count], zeroed for the trace
   Address looks;            // CoarseLook[look_capacity]
-  Address promising;        // CoarseLook[position_capacity]
   int image_count;
   int group_count;
   int pair_count;
@@ -298,7 +310,7 @@ struct CoarseParameters {
   int tile_pitch;     // floats a row of pixels in shared memory, odd
   int unused;
 };
-static_assert(sizeof(CoarseParameters) == 192);
+static_assert(sizeof(CoarseParameters) == 184);
 
 // ---- trace and refine ---------------------------------------------------------------------------
 // A place where a pattern may be; (x, y) is where its centre lies, in level-0 pixels.
@@ -383,6 +395,20 @@ inline constexpr int kMostLosers = 512;  // a pattern
 
 inline constexpr int kKeepThreads = 256;  // a block of the choice of what goes on
 
+// What blocks that sum over one candidate's pixels together hand to each other; all zero between
+// launches. The pixels are cut into the same pieces however many blocks there are.
+inline constexpr int kMostPieces = 16;  // of a pattern, rows side by side
+inline constexpr int kPieceSums = 16;
+struct PoseTeam {
+  unsigned arrived;                         // blocks, from kTeamClosed on those that came too late
+  unsigned size;                            // blocks that take part; 0: not known yet
+  unsigned done;                            // pieces of work, all blocks' together
+  unsigned left;                            // blocks that have ended
+  double sums[2][kMostPieces][kPieceSums];  // of this pass and the one before
+};
+static_assert(sizeof(PoseTeam) == 4112);
+inline constexpr unsigned kTeamClosed = 1U << 16;
+
 struct TraceParameters {
   Address images;        // TraceImage[], by level
   Address patterns;      // TracePattern[search_count], of this step
@@ -392,10 +418,14 @@ struct TraceParameters {
   Address counts;        // int[search_count]
   Address losers;        // TracedLoser[search_count][kMostLosers]
   Address loser_counts;  // int[search_count]
+  Address counters;      // CoarseCounters
+  Address teams;         // PoseTeam[search_count][team_limit]
   int search_count;
   int select_limit;
+  int team_limit;   // candidates of a search that a launch with teams may have
+  int team_blocks;  // a candidate
 };
-static_assert(sizeof(TraceParameters) == 72);
+static_assert(sizeof(TraceParameters) == 96);
 
 // T, 1, q_x, q_y, T·q_x, T·q_y, then the derivatives by x, y, angle and scale.
 inline constexpr int kRegressors = 10;
@@ -412,16 +442,18 @@ struct RefinePattern {
   int with_angle;
   int with_scale;
   int used;  // 0: cannot be refined
+  int piece_rows;
+  int pieces;
 };
-static_assert(sizeof(RefinePattern) == 64);
+static_assert(sizeof(RefinePattern) == 72);
 
 // What a frame hands to the host, in memory that it reads in place: this header for each pattern,
 // then its candidates, then its losers.
 struct ResultHeader {
   int candidates;
   int losers;
-  int overflow;
-  int unused;
+  unsigned overflow;
+  unsigned broken;  // not zero: the GPU's blocks lost each other; stays so
 };
 struct RefineParameters {
   TraceParameters trace;  // of the finest level; least_contrast and least_visible are the search's,
@@ -429,14 +461,13 @@ struct RefineParameters {
   Address loose;          // TracePattern[search_count] for what does not converge
   Address at_bound;       // RefinePattern[search_count] for poses at a limit of the angles
   Address allowed;        // AllowedPoses[search_count]
-  Address counters;       // CoarseCounters
   Address headers;        // ResultHeader[search_count]
   Address results;        // TracedCandidate[search_count][result_limit]
   Address result_losers;  // TracedLoser[search_count][kMostLosers]
   int result_limit;
   int unused;
 };
-static_assert(sizeof(RefineParameters) == 136);
+static_assert(sizeof(RefineParameters) == 152);
 // Ranges that a pose is put back into after refinement.
 inline constexpr int kMostAngleRanges = 16;
 struct AllowedPoses {

@@ -1,14 +1,15 @@
 // Sub-pixel refinement of one pose: the GPU's version of pipeline/refine.cpp, inverse-compositional
 // Gauss–Newton on shift, angle and scale with brightness, gain and uneven light as nuisances.
-// All threads of a block sum over the pattern's pixels, its first warp does the algebra, a lane a
-// regressor.
+// All threads of a block, and all blocks of a team, sum over the pattern's pixels; each block's
+// first warp does the algebra, a lane a regressor.
 #pragma once
 
 #include "cuda/kernels/pose_sampling.h"
+#include "cuda/kernels/pose_team.h"
 
 namespace patternd::cuda {
 
-inline constexpr double kRunawayPx = 3;
+inline constexpr float kRunawayPx = 3;
 inline constexpr double kRadPerDeg = 3.14159265358979323846 / 180;
 inline constexpr int kGram = kRegressors * (kRegressors + 1) / 2;
 
@@ -23,13 +24,14 @@ enum RefineStatus { kRefining, kConverged, kLost };
 // As the CPU's RefineLimits.
 struct RefineLimits {
   int iterations;
-  double still_px;
-  double nearly_px;
+  float still_px;
+  float nearly_px;
   int cubic_steps;
 };
 
 struct RefineMemory {
   float scratch[kPoseWarps][2 * kWarpSize];
+  float pieces[kMostPieces][kPoseWarps][kPieceSums];
   double totals[kPictureSums];
   double hidden[kHiddenSums];
   double matrix[kRegressors][kRegressors];
@@ -38,11 +40,12 @@ struct RefineMemory {
   double coefficients[kRegressors];
   double information[kRegressors];  // the diagonal of the inverse Gram matrix
   double xy;                        // and its entry of the two shifts
+  double explained;                 // of the sum of squares
   TracedPose at;
   SamplingGrid grid;
-  double share;     // of a step that is taken
-  double previous;  // pixels moved by the step before
-  double residual;
+  float radius;    // of the pattern, pixels
+  float share;     // of a step that is taken
+  float previous;  // pixels moved by the step before
   int iteration;
   int cubic_step;  // counting from 1; 0: samples are bilinear still
   int status;
@@ -100,55 +103,91 @@ PATTERND_DEVICE RefinePixel pixel_at(const RefinePattern& refine, const TracePat
   return {p.x, p.y, p.z, p.w};
 }
 
-// One pass over the picture at the grid in shared memory.
+// The sums over one piece of the pattern at a grid.
+template <bool kCubic>
+PATTERND_DEVICE void sum_piece(const RefinePattern& refine, const TracePattern& pattern,
+                               const TraceImage& image, const SamplingGrid& grid, int piece,
+                               float (&sums)[kWarpSize]) {
+  constexpr int kAtOnce = kCubic ? 1 : 3;
+  const float middle = refine_memory().middle;
+  const int first_row = piece * refine.piece_rows;
+  const int rows = minimum(refine.piece_rows, pattern.height - first_row);
+  for_each_place<kAtOnce>(
+      {thread_x(), threads_x()}, pattern.width, rows,
+      [&](const int(&x)[kAtOnce], const int(&row)[kAtOnce]) {
+        RefinePixel pixels[kAtOnce];
+        Located at[kAtOnce];
+        float values[kAtOnce];
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i)
+          pixels[i] =
+              pixel_at(refine, pattern, x[i], row[i] < rows ? first_row + row[i] : pattern.height);
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) at[i] = locate(image, grid, x[i], first_row + row[i]);
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i)
+          values[i] = kCubic ? cubic_at(image, grid, at[i]) : bilinear_at(image, grid, at[i]);
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          const float seen = pixels[i].mask > 0.5F ? at[i].visible : 0.0F;
+          const float w = (values[i] - middle) * seen;
+          float r[kRegressors];
+          regressors_of(refine, pixels[i], x[i], first_row + row[i], r);
+#pragma unroll
+          for (int k = 0; k < kRegressors; ++k) sums[k] = fused(r[k], w, sums[k]);
+          const float ww = w * w;
+          sums[kSumSquare] = fused(r[1], ww, sums[kSumSquare]);
+          sums[kScoreW] += w;
+          sums[kScoreWW] += ww;
+          sums[kScoreTW] = fused(pixels[i].value, w, sums[kScoreTW]);
+        }
+      });
+}
+
+// The block's sums over a piece; one warp, a lane a sum.
+PATTERND_DEVICE double piece_total(int piece) {
+  double total = 0;
+  if (thread_x() < kPieceSums)
+    for (int warp = 0; warp < threads_x() / kWarpSize; ++warp)
+      total += static_cast<double>(refine_memory().pieces[piece][warp][thread_x()]);
+  return total;
+}
+
+// One pass over the picture at a grid; the totals stand in the first warp's memory.
 template <bool kCubic>
 PATTERND_DEVICE void sum_picture(const RefinePattern& refine, const TracePattern& pattern,
-                                 const TraceImage& image) {
-  constexpr int kAtOnce = kCubic ? 1 : 3;
+                                 const TraceImage& image, const SamplingGrid& grid) {
+  static_assert(kPictureSums <= kPieceSums);
   RefineMemory& memory = refine_memory();
-  const SamplingGrid grid = memory.grid;
-  const float middle = memory.middle;
-  float sums[kWarpSize] = {};
-  for_each_place<kAtOnce>({thread_x(), threads_x()}, pattern.width, pattern.height,
-                          [&](const int(&x)[kAtOnce], const int(&y)[kAtOnce]) {
-                            RefinePixel pixels[kAtOnce];
-                            Located at[kAtOnce];
-                            float values[kAtOnce];
-#pragma unroll
-                            for (int i = 0; i < kAtOnce; ++i)
-                              pixels[i] = pixel_at(refine, pattern, x[i], y[i]);
-#pragma unroll
-                            for (int i = 0; i < kAtOnce; ++i)
-                              at[i] = locate(image, grid, x[i], y[i]);
-#pragma unroll
-                            for (int i = 0; i < kAtOnce; ++i)
-                              values[i] = kCubic ? cubic_at(image, grid, at[i])
-                                                 : bilinear_at(image, grid, at[i]);
-#pragma unroll
-                            for (int i = 0; i < kAtOnce; ++i) {
-                              const float seen = pixels[i].mask > 0.5F ? at[i].visible : 0.0F;
-                              const float w = (values[i] - middle) * seen;
-                              float r[kRegressors];
-                              regressors_of(refine, pixels[i], x[i], y[i], r);
-#pragma unroll
-                              for (int k = 0; k < kRegressors; ++k)
-                                sums[k] = fused(r[k], w, sums[k]);
-                              const float ww = w * w;
-                              sums[kSumSquare] = fused(r[1], ww, sums[kSumSquare]);
-                              sums[kScoreW] += w;
-                              sums[kScoreWW] += ww;
-                              sums[kScoreTW] = fused(pixels[i].value, w, sums[kScoreTW]);
-                            }
-                          });
-  const double total = block_totals(sums, 0);
-  if (thread_x() < kPictureSums) memory.totals[thread_x()] = total;
+  const Team& team = team_memory();
+  const int lane = thread_x() % kWarpSize;
+#pragma unroll 1
+  for (int piece = team.member; piece < refine.pieces; piece += team.size) {
+    float sums[kWarpSize] = {};
+    sum_piece<kCubic>(refine, pattern, image, grid, piece, sums);
+    const float total = warp_totals(sums);
+    if (lane < kPieceSums) memory.pieces[piece][thread_x() / kWarpSize][lane] = total;
+  }
+  block_barrier();
+  if (thread_x() >= kWarpSize) return;
+  double total = 0;
+  if (team.size == 1) {
+    for (int piece = 0; piece < refine.pieces; ++piece) total += piece_total(piece);
+  } else {
+    PoseTeam& slot = *team.slot;
+    for (int piece = team.member; piece < refine.pieces; piece += team.size) {
+      const double own = piece_total(piece);
+      if (lane < kPieceSums) slot.sums[team.passes & 1U][piece][lane] = own;
+    }
+    total = team_total(refine.pieces);
+  }
+  if (lane < kPictureSums) memory.totals[lane] = total;
 }
 
 // The hidden pixels' share of what is known of the whole pattern.
 PATTERND_DEVICE_CALL void sum_hidden(const RefinePattern& refine, const TracePattern& pattern,
-                                     const TraceImage& image) {
+                                     const TraceImage& image, const SamplingGrid& grid) {
   RefineMemory& memory = refine_memory();
-  const SamplingGrid grid = memory.grid;
   static_assert(kHiddenSums <= 2 * kWarpSize);
   float sums[2][kWarpSize] = {};
   for_each_place<1>({thread_x(), threads_x()}, pattern.width, pattern.height,
@@ -247,15 +286,13 @@ PATTERND_DEVICE void take_visible_gram(const RefinePattern& refine) {
   warp_barrier();
 }
 
-// Coefficients and residual of the regression; one warp. False where it cannot be done.
+// The regression's coefficients; one warp. False where it cannot be done.
 PATTERND_DEVICE bool solve(const RefinePattern& refine) {
   RefineMemory& memory = refine_memory();
   const int lane = thread_x();
   const bool complete = memory.grid.inside != 0;
-  double pixels = refine.counted;
   if (!complete) {
     take_visible_gram(refine);
-    pixels -= memory.hidden[kHiddenPixels];
     if (!invert()) return false;
   }
   const double* inverse =
@@ -270,49 +307,60 @@ PATTERND_DEVICE bool solve(const RefinePattern& refine) {
   }
   if (lane == 0) {
     memory.xy = inverse[kByX * kRegressors + kByX + 1];
-    const double left = memory.totals[kSumSquare] - explained;
-    const double freedom = pixels - refine.regressors;
-    memory.residual = (left > 0 ? left : 0) / (freedom > 1 ? freedom : 1);
+    memory.explained = explained;
   }
   warp_barrier();
   const double gain = memory.coefficients[0];
   return gain > 1e-6 || gain < -1e-6;
 }
 
-PATTERND_DEVICE double length_of(double x, double y) { return root(x * x + y * y); }
-PATTERND_DEVICE double size_of(double value) { return value < 0 ? -value : value; }
+// What the regression leaves, a pixel and degree of freedom.
+PATTERND_DEVICE double residual_of(const RefinePattern& refine) {
+  const RefineMemory& memory = refine_memory();
+  const double pixels =
+      refine.counted - (memory.grid.inside != 0 ? 0 : memory.hidden[kHiddenPixels]);
+  const double left = memory.totals[kSumSquare] - memory.explained;
+  const double freedom = pixels - refine.regressors;
+  return (left > 0 ? left : 0) / (freedom > 1 ? freedom : 1);
+}
+
+PATTERND_DEVICE float length_of(float x, float y) { return root(fused(x, x, y * y)); }
+PATTERND_DEVICE float size_of(float value) { return value < 0 ? -value : value; }
 
 // Moves the pose by the step that was found. Returns by how many pixels of the pattern its centre
-// and farthest pixel move; one thread.
-PATTERND_DEVICE double move_pose(const RefinePattern& refine, const TracePattern& pattern,
-                                 double radius) {
+// and farthest pixel move; one thread. The step is small, so floats do: it is they that others wait
+// for.
+PATTERND_DEVICE float move_pose(const RefinePattern& refine, const TracePattern& pattern) {
   RefineMemory& memory = refine_memory();
   TracedPose& at = memory.at;
-  const double per_gain = memory.share / memory.coefficients[0];
-  const double dx = memory.coefficients[kByX] * per_gain;
-  const double dy = memory.coefficients[kByX + 1] * per_gain;
-  const double sixth = memory.coefficients[kByX + 2] * per_gain;
-  const double seventh = memory.coefficients[kByX + 3] * per_gain;
-  const double turn = refine.with_angle != 0 ? sixth : 0;
-  const double growth = refine.with_scale == 0 ? 0 : (refine.with_angle != 0 ? seventh : sixth);
+  const float per_gain = memory.share / static_cast<float>(memory.coefficients[0]);
+  const float dx = static_cast<float>(memory.coefficients[kByX]) * per_gain;
+  const float dy = static_cast<float>(memory.coefficients[kByX + 1]) * per_gain;
+  const float sixth = static_cast<float>(memory.coefficients[kByX + 2]) * per_gain;
+  const float seventh = static_cast<float>(memory.coefficients[kByX + 3]) * per_gain;
+  const float turn = refine.with_angle != 0 ? sixth : 0;
+  const float growth = refine.with_scale == 0 ? 0 : (refine.with_angle != 0 ? seventh : sixth);
   const Turn direction = turn_of(at.angle_deg);
-  const double size = pattern.spacing * at.scale;
-  const double c = static_cast<double>(direction.cosine) * size;
-  const double s = static_cast<double>(direction.sine) * size;
-  at.x -= c * dx - s * dy;
-  at.y -= s * dx + c * dy;
-  at.angle_deg -= turn * (1 / kRadPerDeg);
-  at.scale /= 1 + (growth > -0.5 ? growth : -0.5);
-  return length_of(dx, dy) + (size_of(turn) + size_of(growth)) * radius;
+  const float size = static_cast<float>(pattern.spacing) * static_cast<float>(at.scale);
+  at.x -= static_cast<double>(size * (direction.cosine * dx - direction.sine * dy));
+  at.y -= static_cast<double>(size * (direction.sine * dx + direction.cosine * dy));
+  at.angle_deg -= static_cast<double>(turn) * (1 / kRadPerDeg);
+  if (refine.with_scale != 0)
+    at.scale /= static_cast<double>(1 + (growth > -0.5F ? growth : -0.5F));
+  return length_of(dx, dy) + (size_of(turn) + size_of(growth)) * memory.radius;
 }
 
 // How far the pose is from where it started, in pixels of the pattern.
-PATTERND_DEVICE double distance_moved(const TracePattern& pattern, const TracedPose& start,
-                                      double radius) {
-  const TracedPose& at = refine_memory().at;
-  return length_of(at.x - start.x, at.y - start.y) / (pattern.spacing * start.scale) +
-         radius * (size_of(at.angle_deg - start.angle_deg) * kRadPerDeg +
-                   size_of(at.scale / start.scale - 1));
+PATTERND_DEVICE float distance_moved(const RefinePattern& refine, const TracePattern& pattern,
+                                     const TracedPose& start) {
+  const RefineMemory& memory = refine_memory();
+  const TracedPose& at = memory.at;
+  const float grown =
+      refine.with_scale == 0 ? 0.0F : static_cast<float>(at.scale / start.scale - 1);
+  const float turned = static_cast<float>(at.angle_deg - start.angle_deg);
+  return length_of(static_cast<float>(at.x - start.x), static_cast<float>(at.y - start.y)) /
+             (static_cast<float>(pattern.spacing) * static_cast<float>(start.scale)) +
+         memory.radius * (size_of(turned) * static_cast<float>(kRadPerDeg) + size_of(grown));
 }
 
 // Score, visible share and polarity from the sums of the last pass, into shared memory; one thread.
@@ -339,11 +387,11 @@ PATTERND_DEVICE void give_score(TracedCandidate& candidate) {
 }
 
 // The pose converged; one thread.
-PATTERND_DEVICE int settle_pose(TracedCandidate& candidate) {
+PATTERND_DEVICE int settle_pose(const RefinePattern& refine, TracedCandidate& candidate) {
   const RefineMemory& memory = refine_memory();
   give_score(candidate);
   candidate.pose = memory.at;
-  candidate.residual = memory.residual;
+  candidate.residual = residual_of(refine);
   candidate.gain = memory.coefficients[0];
   candidate.inverse[0] = memory.information[kByX];
   candidate.inverse[1] = memory.information[kByX + 1];
@@ -357,24 +405,22 @@ PATTERND_DEVICE int settle_pose(TracedCandidate& candidate) {
 PATTERND_DEVICE int step_pose(const RefinePattern& refine, const TracePattern& pattern,
                               const RefineLimits& limits, TracedCandidate& candidate) {
   RefineMemory& memory = refine_memory();
-  const double radius = length_of(pattern.width, pattern.height) * 0.5;
   if (memory.cubic_step > 0) memory.share = 1;
-  const double moved = move_pose(refine, pattern, radius);
-  if (!(distance_moved(pattern, candidate.pose, radius) < kRunawayPx)) return kLost;
+  const float moved = move_pose(refine, pattern);
+  if (!(distance_moved(refine, pattern, candidate.pose) < kRunawayPx)) return kLost;
   if (memory.cubic_step > 0) {
     if (moved <= limits.still_px || memory.cubic_step == limits.cubic_steps)
-      return settle_pose(candidate);
+      return settle_pose(refine, candidate);
     ++memory.cubic_step;
     return kRefining;
   }
   // Steps that don't shrink overshoot: shorter ones settle.
-  if (moved > 0.5 * memory.previous)
-    memory.share = 0.5 * memory.share > 0.25 ? 0.5 * memory.share : 0.25;
+  if (moved > 0.5F * memory.previous) memory.share = maximum(0.5F * memory.share, 0.25F);
   memory.previous = moved;
   const bool last = ++memory.iteration == limits.iterations;
   if (moved > (last ? limits.nearly_px : limits.still_px)) return last ? kLost : kRefining;
   take_score(pattern);
-  if (limits.cubic_steps == 0) return settle_pose(candidate);
+  if (limits.cubic_steps == 0) return settle_pose(refine, candidate);
   memory.cubic_step = 1;
   return kRefining;
 }
@@ -388,17 +434,19 @@ PATTERND_DEVICE void lay_grid(const TracePattern& pattern, const TraceImage& ima
   memory.middle = bilinear_at(image, memory.grid, centre) * centre.visible;
 }
 
-// All sums at the grid; ends at a barrier.
+// All sums at the grid in shared memory; the first warp has them.
 template <bool kCubicToo>
 PATTERND_DEVICE void sum_all(const RefinePattern& refine, const TracePattern& pattern,
                              const TraceImage& image, bool cubic) {
+  // A copy: the first warp goes on to the next grid while others still ask this one.
+  const SamplingGrid grid = refine_memory().grid;
   if (kCubicToo && cubic)
-    sum_picture<true>(refine, pattern, image);
+    sum_picture<true>(refine, pattern, image, grid);
   else
-    sum_picture<false>(refine, pattern, image);
-  if (refine_memory().grid.inside == 0) {
+    sum_picture<false>(refine, pattern, image, grid);
+  if (grid.inside == 0) {
     block_barrier();
-    sum_hidden(refine, pattern, image);
+    sum_hidden(refine, pattern, image, grid);
   }
 }
 
@@ -413,8 +461,10 @@ PATTERND_DEVICE_CALL bool refine_pose(const RefinePattern& refine, const TracePa
   block_barrier();
   if (thread_x() == 0) {
     memory.at = candidate.pose;
+    memory.radius =
+        0.5F * length_of(static_cast<float>(pattern.width), static_cast<float>(pattern.height));
     memory.share = 1;
-    memory.previous = 1e30;
+    memory.previous = 1e30F;
     memory.iteration = 0;
     memory.cubic_step = 0;
     memory.status = kRefining;

@@ -2,13 +2,15 @@
 // in shift, angle and scale. The GPU's version of pipeline/trace.cpp, with its steps.
 //
 // A block works on one candidate, and looks at up to three poses at a time: the one that it stands
-// at and those one step to either side, which it wants next unless the first look moves it. Each
-// pose has a third of the warps. These sample the picture in the pattern's upright frame, a strip
-// with a rim of one pixel at a time in shared memory, and nine scores (3 × 3 shifts) come out of
-// one pass over it. One thread decides from the scores where to look next.
+// at and those one step to either side, which it wants next unless the first look moves it. These
+// share the warps, which sample the picture in the pattern's upright frame, a strip with a rim of
+// one pixel at a time in shared memory, and nine scores (3 × 3 shifts) come out of one pass over
+// it. One thread decides from the scores where to look next.
 #pragma once
 
+#include "cuda/kernels/atomics.h"
 #include "cuda/kernels/pose_sampling.h"
+#include "cuda/kernels/warp_words.h"
 
 namespace patternd::cuda {
 
@@ -61,14 +63,22 @@ PATTERND_DEVICE TraceMemory& trace_memory() { return pose_memory<TraceMemory>();
 
 // ---- Looking ------------------------------------------------------------------------------------
 
-// Which of the poses this thread works on, and with which others.
+// Which of the poses of a mask this thread works on (−1: none), and with which others.
 struct PoseThread {
   int pose;
   PixelThreads threads;
 };
-PATTERND_DEVICE PoseThread pose_thread() {
-  const int count = threads_x() / kPoses;
-  return {thread_x() / count, {thread_x() % count, count}};
+// Warps that each of the poses of a mask has.
+PATTERND_DEVICE int warps_of_each(int poses) {
+  return threads_x() / kWarpSize / population(static_cast<u32>(poses));
+}
+PATTERND_DEVICE PoseThread pose_thread(int poses) {
+  const int warps = warps_of_each(poses);
+  const int place = thread_x() / kWarpSize / warps;
+  int left = poses;
+  for (int i = 0; i < place; ++i) left &= left - 1;
+  return {left == 0 ? -1 : lowest_bit(static_cast<u32>(left)),
+          {thread_x() - place * warps * kWarpSize, warps * kWarpSize}};
 }
 
 // A strip of the pattern, whose first pixel is (x, y).
@@ -129,26 +139,24 @@ PATTERND_DEVICE void add_strip(const TracePattern& pattern, const PoseThread& ow
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
           const float* corner = tile + minimum(y[i], strip.height - 1) * pitch + x[i];
+          const float square = p[i].value * p[i].value;
 #pragma unroll
           for (int k = 0; k < kShifts; ++k) {
             const float w = corner[k / 3 * pitch + k % 3];
-            const float mw = p[i].mask * w;
-            const float tw = p[i].value * w;
-            sums[k] += tw;
-            sums[kShifts + k] += mw;
+            sums[k] = fused(p[i].value, w, sums[k]);
+            sums[kShifts + k] = fused(p[i].mask, w, sums[kShifts + k]);
             sums[2 * kShifts + k] =
-                fused(hidden ? tw : mw, hidden ? p[i].value : w, sums[2 * kShifts + k]);
+                fused(hidden ? square : p[i].mask * w, w, sums[2 * kShifts + k]);
           }
         }
       });
 }
 
-// The sums over the whole pattern for the poses of a mask, lane by lane as add_strip numbers them,
-// in the first warp of each pose's.
-PATTERND_DEVICE_CALL float pattern_sums(const TracePattern& pattern, const TraceImage& image,
-                                        int poses, bool hidden) {
-  const PoseThread own = pose_thread();
-  const bool active = (poses >> own.pose & 1) != 0;
+// The sums over the whole pattern for the poses of a mask, as add_strip numbers them: those of each
+// warp in `scratch`. Ends at a barrier.
+PATTERND_DEVICE_CALL void pattern_sums(const TracePattern& pattern, const TraceImage& image,
+                                       int poses, bool hidden) {
+  const PoseThread own = pose_thread(poses);
   float sums[kWarpSize] = {};
   const int most_width = pattern.strip_width;
   const int rows = pattern.strip_rows;
@@ -158,28 +166,45 @@ PATTERND_DEVICE_CALL float pattern_sums(const TracePattern& pattern, const Trace
                            minimum(rows, pattern.height - y)};
       // The strip before has been read.
       if (x + y > 0) block_barrier();
-      if (active) fill_strip(image, own, strip, hidden);
+      if (own.pose >= 0) fill_strip(image, own, strip, hidden);
       block_barrier();
-      if (active) add_strip(pattern, own, strip, hidden, sums);
+      if (own.pose >= 0) add_strip(pattern, own, strip, hidden, sums);
     }
   }
-  const int lane = thread_x() % kWarpSize;
-  const int warp = thread_x() / kWarpSize;
-  trace_memory().scratch[warp][lane] = warp_totals(sums);
+  trace_memory().scratch[thread_x() / kWarpSize][thread_x() % kWarpSize] = warp_totals(sums);
   block_barrier();
-  float total = 0;
-  if (own.threads.index < kWarpSize)
-    for (int i = 0; i < own.threads.count / kWarpSize; ++i)
-      total += trace_memory().scratch[warp + i][lane];
-  return total;
+}
+
+// The three sums of a pose's shift, all 0 where the pose is not among those that were summed.
+struct ShiftSums {
+  float first, second, third;
+};
+PATTERND_DEVICE ShiftSums shift_sums(int poses, int pose, int shift) {
+  ShiftSums out = {};
+  if ((poses >> pose & 1) == 0) return out;
+  const int warps = warps_of_each(poses);
+  const int first = warps * population(static_cast<u32>(poses) & ((1U << pose) - 1U));
+#pragma unroll 4
+  for (int warp = first; warp < first + warps; ++warp) {
+    const float(&sums)[kWarpSize] = trace_memory().scratch[warp];
+    out.first += sums[shift];
+    out.second += sums[kShifts + shift];
+    out.third += sums[2 * kShifts + shift];
+  }
+  return out;
 }
 
 // What nine scores show. `best` counts from the top left, row by row.
 PATTERND_DEVICE Look look_of(const float (&scores)[kShifts], const float (&visible)[kShifts]) {
+  float most = scores[0];
   int best = 0;
-  for (int k = 1; k < kShifts; ++k)
-    if (scores[k] > scores[best]) best = k;
-  return {scores[best],
+#pragma unroll
+  for (int k = 1; k < kShifts; ++k) {
+    const float score = scores[k];
+    if (score > most) best = k;
+    most = maximum(score, most);
+  }
+  return {most,
           visible[best],
           scores[kMiddleShift - 1],
           scores[kMiddleShift + 1],
@@ -189,36 +214,45 @@ PATTERND_DEVICE Look look_of(const float (&scores)[kShifts], const float (&visib
           best / 3 - 1};
 }
 
-// Looks at the wanted poses, whose grids stand in shared memory.
-PATTERND_DEVICE void look_around(const TracePattern& pattern, const TraceImage& image,
-                                 int inverted) {
+// What the sums of the wanted poses show; one warp, a lane a shift of a pose.
+PATTERND_DEVICE void judge(const TracePattern& pattern, int wanted, const ShiftSums& seen,
+                           const ShiftSums& hidden, int inverted) {
   TraceMemory& memory = trace_memory();
-  const float sums = pattern_sums(pattern, image, memory.wanted, false);
-  const int incomplete = memory.incomplete;
-  float hidden = 0;
+  const int lane = thread_x();
+  const int pose = lane / kShifts;
+  if (pose < kPoses && (wanted >> pose & 1) != 0) {
+    const float counted = static_cast<float>(pattern.counted);
+    const float n = counted - hidden.second;
+    const float tt = static_cast<float>(pattern.energy) - hidden.third;
+    float score = score_of(n, -hidden.first, tt, seen.second, seen.third, seen.first,
+                           static_cast<float>(pattern.least_contrast));
+    if (n < static_cast<float>(pattern.least_visible) * counted) score = 0;
+    memory.scores[pose][lane % kShifts] = inverted != 0 ? -score : score;
+    memory.visible[pose][lane % kShifts] = n / counted;
+  }
+  warp_barrier();
+  if (lane < kPoses && (wanted >> lane & 1) != 0)
+    memory.look[lane] = look_of(memory.scores[lane], memory.visible[lane]);
+  warp_barrier();
+}
+
+// Looks at the wanted poses, whose grids stand in shared memory; the first warp sees what they
+// show.
+PATTERND_DEVICE void look_around(const TracePattern& pattern, const TraceImage& image, int wanted,
+                                 int incomplete, int inverted) {
+  const bool judges = thread_x() < kWarpSize;
+  const int pose = minimum(thread_x() / kShifts, kPoses - 1);
+  const int shift = thread_x() % kShifts;
+  ShiftSums seen = {};
+  ShiftSums hidden = {};
+  pattern_sums(pattern, image, wanted, false);
+  if (judges) seen = shift_sums(wanted, pose, shift);
   if (incomplete != 0) {
     block_barrier();
-    hidden = pattern_sums(pattern, image, incomplete, true);
+    pattern_sums(pattern, image, incomplete, true);
+    if (judges) hidden = shift_sums(incomplete, pose, shift);
   }
-  const PoseThread own = pose_thread();
-  if (own.threads.index < kWarpSize && (memory.wanted >> own.pose & 1) != 0) {
-    const int k = own.threads.index;
-    const float counted = static_cast<float>(pattern.counted);
-    const float w = shuffle_down(sums, kShifts);
-    const float ww = shuffle_down(sums, 2 * kShifts);
-    const float n = counted - shuffle_down(hidden, kShifts);
-    const float tt = static_cast<float>(pattern.energy) - shuffle_down(hidden, 2 * kShifts);
-    if (k < kShifts) {
-      float score =
-          score_of(n, -hidden, tt, w, ww, sums, static_cast<float>(pattern.least_contrast));
-      if (n < static_cast<float>(pattern.least_visible) * counted) score = 0;
-      memory.scores[own.pose][k] = inverted != 0 ? -score : score;
-      memory.visible[own.pose][k] = n / counted;
-    }
-    warp_barrier();
-    if (k == 0) memory.look[own.pose] = look_of(memory.scores[own.pose], memory.visible[own.pose]);
-  }
-  block_barrier();
+  if (judges) judge(pattern, wanted, seen, hidden, inverted);
 }
 
 // ---- Deciding -----------------------------------------------------------------------------------
@@ -395,18 +429,24 @@ PATTERND_DEVICE_CALL void begin(const TracePattern& pattern, const TracedPose& p
 PATTERND_DEVICE void lay_grids(const TracePattern& pattern, const TraceImage& image, bool first) {
   TraceMemory& memory = trace_memory();
   const int pose = thread_x();
-  if (pose >= kPoses || (memory.wanted >> pose & 1) == 0) return;
-  const SamplingGrid grid = grid_of(pattern, image, memory.pose[pose], 1);
-  memory.grid[pose] = grid;
-  if (pose != kMiddle || !first) return;
-  const Located centre = locate(image, grid, pattern.width / 2 + 1, pattern.height / 2 + 1);
-  memory.middle = bilinear_at(image, grid, centre) * centre.visible;
+  bool partly = false;
+  if (pose < kPoses && (memory.wanted >> pose & 1) != 0) {
+    const SamplingGrid grid = grid_of(pattern, image, memory.pose[pose], 1);
+    memory.grid[pose] = grid;
+    partly = grid.inside == 0;
+    if (pose == kMiddle && first) {
+      const Located centre = locate(image, grid, pattern.width / 2 + 1, pattern.height / 2 + 1);
+      memory.middle = bilinear_at(image, grid, centre) * centre.visible;
+    }
+  }
+  const u32 incomplete = warp_ballot(partly);
+  if (pose == 0) memory.incomplete = static_cast<int>(incomplete);
 }
 
 // One level: the candidate (in shared memory) goes to the best place near by, with its score.
 PATTERND_DEVICE_CALL void trace_step(const TracePattern& pattern, const TraceImage& image,
                                      TracedCandidate& candidate) {
-  TraceMemory& memory = trace_memory();
+  const TraceMemory& memory = trace_memory();
   block_barrier();
   for (bool first = true;; first = false) {
     if (thread_x() < kWarpSize) {
@@ -418,17 +458,12 @@ PATTERND_DEVICE_CALL void trace_step(const TracePattern& pattern, const TraceIma
       }
       warp_barrier();
       lay_grids(pattern, image, first);
-      warp_barrier();
-      if (thread_x() == 0) {
-        memory.incomplete = 0;
-        for (int i = 0; i < kPoses; ++i)
-          if ((memory.wanted >> i & 1) != 0 && memory.grid[i].inside == 0)
-            memory.incomplete |= 1 << i;
-      }
     }
     block_barrier();
-    if (memory.wanted == 0) break;
-    look_around(pattern, image, candidate.inverted);
+    // Read before the first warp goes on to the next.
+    const int wanted = memory.wanted;
+    if (wanted == 0) break;
+    look_around(pattern, image, wanted, memory.incomplete, candidate.inverted);
   }
   block_barrier();
 }

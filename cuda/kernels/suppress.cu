@@ -2,11 +2,9 @@
 // of pipeline/suppress.cpp, with its order (`better`), so that the same finds stay.
 //
 //   peaks    positions that none of their eight neighbours beats, onto their plane's list
-//   trim     lists longer than the limit lose their worst; the planes' maps are cleared for the
-//   next
-//            frame where this one wrote
-//   across   peaks that no neighbouring plane (angle, scale) beats within 1.5 px, onto the
-//            pattern's list
+//   across   of each plane's best, those that no neighbouring plane (angle, scale) beats within
+//            1.5 px, onto the pattern's list; the planes' maps are cleared for the next frame where
+//            this one wrote
 //   select   the best of a pattern, in order
 
 #include "cuda/kernels/atomics.h"
@@ -22,9 +20,10 @@ PATTERND_DEVICE bool better_peak(float score_a, int x_a, int y_a, float score_b,
 
 PATTERND_DEVICE float magnitude(float value) { return value < 0.0F ? -value : value; }
 
-// Positions on the frame's list; there is room for all that were promising.
+// Positions on the frame's list.
 PATTERND_DEVICE u32 stored_positions(const CoarseParameters& p) {
-  return global<const CoarseCounters>(p.counters)->positions;
+  const u32 positions = global<const CoarseCounters>(p.counters)->positions;
+  return positions < p.position_capacity ? positions : p.position_capacity;
 }
 
 // Whether one of the eight neighbours beats the position; all are read before any is compared.
@@ -76,73 +75,83 @@ PATTERND_DEVICE void clear_scores(const CoarseParameters& p) {
   }
 }
 
-// One block a plane.
-PATTERND_KERNEL __launch_bounds__(256) patternd_suppress_trim(const CoarseParameters p) {
-  __shared__ CoarsePeak kept[kPeakCapacity];
-  clear_scores(p);
-  u32* counter = global<u32>(p.peak_counts) + block_x();
-  const int count = minimum(static_cast<int>(*counter), kPeakCapacity);
-  const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[block_x()];
-  const int limit = global<const CoarseLimits>(p.limits)[plane.search].peaks_per_plane;
-  if (count <= limit) return;
-  CoarsePeak* peaks = global<CoarsePeak>(p.peaks) + static_cast<i64>(block_x()) * kPeakCapacity;
-  for (int i = thread_x(); i < count; i += threads_x()) {
-    const CoarsePeak own = peaks[i];
-    int rank = 0;
-    for (int j = 0; j < count; ++j) {
-      const CoarsePeak& other = peaks[j];
-      if (better_peak(other.score, other.x, other.y, own.score, own.x, own.y)) ++rank;
-    }
-    if (rank < limit) kept[rank] = own;
-  }
-  block_barrier();
-  for (int i = thread_x(); i < limit; i += threads_x()) peaks[i] = kept[i];
-  if (thread_x() == 0) *counter = static_cast<u32>(limit);
-}
-
-// Whether a peak of the other plane beats this one, which lies at (x, y) in that plane's positions.
-PATTERND_DEVICE bool beaten_by(const CoarseParameters& p, int other_plane, const CoarsePeak& peak,
-                               float x, float y, bool other_wins_ties) {
-  constexpr float kSamePlace = 1.5F;
+// A plane's peaks, and which of them are its best, as many as may be.
+struct PlanePeaks {
+  const CoarsePeak* peaks;
+  int count;
+  bool all;  // may be
+};
+PATTERND_DEVICE PlanePeaks peaks_of(const CoarseParameters& p, int plane, int limit) {
   const int count =
-      minimum(static_cast<int>(global<const u32>(p.peak_counts)[other_plane]), kPeakCapacity);
-  const CoarsePeak* others =
-      global<const CoarsePeak>(p.peaks) + static_cast<i64>(other_plane) * kPeakCapacity;
-  for (int i = 0; i < count; ++i) {
-    const CoarsePeak& other = others[i];
-    const float dx = static_cast<float>(other.x) - x;
-    const float dy = static_cast<float>(other.y) - y;
-    if (magnitude(dx) > kSamePlace || magnitude(dy) > kSamePlace) continue;
-    if (other.score > peak.score || (other.score == peak.score && other_wins_ties)) return true;
-  }
-  return false;
+      minimum(static_cast<int>(global<const u32>(p.peak_counts)[plane]), kPeakCapacity);
+  return {global<const CoarsePeak>(p.peaks) + static_cast<i64>(plane) * kPeakCapacity, count,
+          count <= limit};
 }
 
-// One block a plane; a thread takes a peak and one of the neighbouring planes at a time.
+using PeakBits = u32[kPeakCapacity / 32];
+PATTERND_DEVICE bool has_bit(const PeakBits& bits, int i) {
+  return (bits[i / 32] >> i % 32 & 1U) != 0;
+}
+
+// Sets the bits of all but the `limit` best; all threads.
+PATTERND_DEVICE void mark_worse(const PlanePeaks& plane, int limit, PeakBits& worse) {
+  block_barrier();
+  for (int i = thread_x(); i < kPeakCapacity / 32; i += threads_x()) worse[i] = 0;
+  block_barrier();
+  if (!plane.all) {
+    for (int i = thread_x(); i < plane.count; i += threads_x()) {
+      const CoarsePeak own = plane.peaks[i];
+      int rank = 0;
+      for (int j = 0; j < plane.count; ++j) {
+        const CoarsePeak& other = plane.peaks[j];
+        if (better_peak(other.score, other.x, other.y, own.score, own.x, own.y)) ++rank;
+      }
+      if (rank >= limit) atomic_set_bits(worse + i / 32, 1U << i % 32);
+    }
+    block_barrier();
+  }
+}
+
+// Whether a peak beats another, which lies at (x, y) in its plane's positions.
+PATTERND_DEVICE bool beats(const CoarsePeak& peak, float score, float x, float y, bool wins_ties) {
+  constexpr float kSamePlace = 1.5F;
+  const float dx = static_cast<float>(peak.x) - x;
+  const float dy = static_cast<float>(peak.y) - y;
+  return magnitude(dx) <= kSamePlace && magnitude(dy) <= kSamePlace &&
+         (peak.score > score || (peak.score == score && wins_ties));
+}
+
+// One block a plane; a thread takes a pair of peaks at a time, of the plane and of one beside it.
 PATTERND_KERNEL __launch_bounds__(256) patternd_suppress_across(const CoarseParameters p) {
-  __shared__ u32 beaten[kPeakCapacity / 32];  // bits
+  __shared__ PeakBits beaten;
+  __shared__ PeakBits worse;
+  clear_scores(p);
   const int index = block_x();
   const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[index];
-  const int count =
-      minimum(static_cast<int>(global<const u32>(p.peak_counts)[index]), kPeakCapacity);
-  const CoarsePeak* peaks =
-      global<const CoarsePeak>(p.peaks) + static_cast<i64>(index) * kPeakCapacity;
-  for (int i = thread_x(); i < kPeakCapacity / 32; i += threads_x()) beaten[i] = 0;
-  block_barrier();
-  const int neighbours = plane.neighbour_end - plane.neighbour_begin;
-  for (int item = thread_x(); item < count * neighbours; item += threads_x()) {
-    const int i = item % count;
-    const int other = global<const int>(p.neighbours)[plane.neighbour_begin + item / count];
+  const int limit = global<const CoarseLimits>(p.limits)[plane.search].peaks_per_plane;
+  const PlanePeaks own = peaks_of(p, index, limit);
+  mark_worse(own, limit, beaten);
+  for (int n = plane.neighbour_begin; own.count > 0 && n < plane.neighbour_end; ++n) {
+    const int other = global<const int>(p.neighbours)[n];
     const CoarsePlane& next = global<const CoarsePlane>(p.planes)[other];
-    const CoarsePeak peak = peaks[i];
-    if (beaten_by(p, other, peak, static_cast<float>(peak.x) + plane.phase_x - next.phase_x,
-                  static_cast<float>(peak.y) + plane.phase_y - next.phase_y, other < index))
-      atomic_set_bits(beaten + i / 32, 1U << i % 32);
+    const PlanePeaks others = peaks_of(p, other, limit);
+    if (!others.all) mark_worse(others, limit, worse);
+    const float dx = plane.phase_x - next.phase_x;
+    const float dy = plane.phase_y - next.phase_y;
+    for (int pair = thread_x(); pair < own.count * others.count; pair += threads_x()) {
+      const int theirs = pair / own.count;
+      const int i = pair - theirs * own.count;
+      const CoarsePeak& peak = own.peaks[i];
+      if ((others.all || !has_bit(worse, theirs)) &&
+          beats(others.peaks[theirs], peak.score, static_cast<float>(peak.x) + dx,
+                static_cast<float>(peak.y) + dy, other < index))
+        atomic_set_bits(beaten + i / 32, 1U << i % 32);
+    }
   }
   block_barrier();
-  for (int i = thread_x(); i < count; i += threads_x()) {
-    if ((beaten[i / 32] >> i % 32 & 1U) != 0) continue;
-    const CoarsePeak peak = peaks[i];
+  for (int i = thread_x(); i < own.count; i += threads_x()) {
+    if (has_bit(beaten, i)) continue;
+    const CoarsePeak peak = own.peaks[i];
     const u32 slot = atomic_add(global<u32>(p.found_counts) + plane.search, 1U);
     if (slot < kFoundCapacity) {
       global<CoarseFound>(p.found)[static_cast<i64>(plane.search) * kFoundCapacity + slot] = {

@@ -10,23 +10,16 @@ namespace patternd::cuda {
 // A traced candidate that scores at most this share of its level's threshold is not refined there.
 inline constexpr double kWorthRefining = 0.5;
 
-// grid: (candidate, search).
-PATTERND_KERNEL __launch_bounds__(kMostPoseThreads) patternd_trace_step(const TraceParameters p) {
-  __shared__ TracedCandidate candidate;
-  const int search = block_y();
-  const TracePattern& pattern = global<const TracePattern>(p.patterns)[search];
-  if (pattern.used == 0 || block_x() >= global<const int>(p.counts)[search]) return;
+// A candidate (in shared memory) one level down. By regression where that converges, else by trying
+// the neighbours. Straight from the coarsest level a candidate may be too far off for the
+// regression: there the neighbours come first.
+PATTERND_DEVICE void follow_candidate(const TraceParameters& p, const TracePattern& pattern,
+                                      int search, TracedCandidate& candidate) {
   const RefinePattern& regression = global<const RefinePattern>(p.regressions)[search];
   const TraceImage& image = global<const TraceImage>(p.images)[pattern.image_level];
-  TracedCandidate* own =
-      global<TracedCandidate>(p.candidates) + static_cast<i64>(search) * p.select_limit + block_x();
-  if (thread_x() == 0) candidate = *own;
-  block_barrier();
   const double coarse_score = candidate.score;
-  // By regression where that converges, else by trying the neighbours. Straight from the coarsest
-  // level a candidate may be too far off for the regression: there the neighbours come first.
-  const RefineLimits near = {3, 0.06, 0.5, 0};
-  const RefineLimits far = {6, 0.06, 0.5, 0};
+  const RefineLimits near = {3, 0.06F, 0.5F, 0};
+  const RefineLimits far = {6, 0.06F, 0.5F, 0};
   if (pattern.neighbours_first != 0) {
     trace_step(pattern, image, candidate);
     if (candidate.score > kWorthRefining * pattern.threshold)
@@ -34,11 +27,27 @@ PATTERND_KERNEL __launch_bounds__(kMostPoseThreads) patternd_trace_step(const Tr
   } else if (!refine_pose<false>(regression, pattern, image, candidate, near)) {
     trace_step(pattern, image, candidate);
   }
-  if (thread_x() != 0) return;
   // Resampling blurs, and at the coarsest level that can cost a true find more than chance costs a
   // false one.
-  if (pattern.coarsest != 0 && candidate.score < coarse_score) candidate.score = coarse_score;
-  *own = candidate;
+  if (thread_x() == 0 && pattern.coarsest != 0 && candidate.score < coarse_score)
+    candidate.score = coarse_score;
+}
+
+// grid: (the blocks of each candidate's team, search).
+PATTERND_KERNEL __launch_bounds__(kMostPoseThreads) patternd_trace_step(const TraceParameters p) {
+  __shared__ TracedCandidate candidate;
+  const int search = block_y();
+  const int index = block_x() / p.team_blocks;
+  const TracePattern& pattern = global<const TracePattern>(p.patterns)[search];
+  if (pattern.used == 0 || index >= global<const int>(p.counts)[search]) return;
+  TracedCandidate* own =
+      global<TracedCandidate>(p.candidates) + static_cast<i64>(search) * p.select_limit + index;
+  if (thread_x() == 0) candidate = *own;
+  if (join_team(p, search, index, &global<CoarseCounters>(p.counters)->overflow)) {
+    follow_candidate(p, pattern, search, candidate);
+    if (thread_x() == 0 && team_memory().member == 0) *own = candidate;
+  }
+  leave_team(p);
 }
 
 // How many of a pattern's candidates are followed, all of them or the most that are.
@@ -58,14 +67,16 @@ PATTERND_KERNEL __launch_bounds__(kMostPoseThreads) patternd_trace_glance(const 
   TracedCandidate& candidate =
       global<TracedCandidate>(p.candidates)[static_cast<i64>(search) * p.select_limit + index];
   TraceMemory& memory = trace_memory();
-  if (thread_x() == 0) {
-    memory.wanted = 0;
-    want(kMiddle, candidate.pose);
+  if (thread_x() < kWarpSize) {
+    if (thread_x() == 0) {
+      memory.wanted = 0;
+      want(kMiddle, candidate.pose);
+    }
+    warp_barrier();
     lay_grids(pattern, image, true);
-    memory.incomplete = memory.grid[kMiddle].inside == 0 ? 1 << kMiddle : 0;
   }
   block_barrier();
-  look_around(pattern, image, candidate.inverted);
+  look_around(pattern, image, memory.wanted, memory.incomplete, candidate.inverted);
   if (thread_x() == 0) candidate.score = static_cast<double>(memory.look[kMiddle].score);
 }
 
@@ -174,15 +185,14 @@ PATTERND_KERNEL __launch_bounds__(kKeepThreads) patternd_trace_follow(const Trac
   if (thread_x() == 0) global<int>(p.counts)[search] = pattern.most_followed;
 }
 
-// Finds the better ones of this block's candidates that came to the pose of this thread's.
-PATTERND_DEVICE void find_twins(const TracePattern& pattern, KeepMemory& memory) {
-  const int mine = thread_x();
-  const TracedPose own = memory.poses[mine];
-  for (int word = 0; word < kKeepWords; ++word) {
-    u32 bits = 0;
-    for (int i = 32 * word; i < minimum(32 * word + 32, mine); ++i)
-      if (same_pose(pattern, memory.poses[i], own)) bits |= 1U << i % 32;
-    memory.twins[word][mine] = bits;
+// Finds for each of the block's candidates the better ones that came to its pose; `twins` is all 0.
+// All threads, a pair at a time.
+PATTERND_DEVICE void find_twins(const TracePattern& pattern, int some, KeepMemory& memory) {
+  for (int pair = thread_x(); pair < some * some; pair += kKeepThreads) {
+    const int better = pair / some;
+    const int own = pair - better * some;
+    if (better < own && same_pose(pattern, memory.poses[better], memory.poses[own]))
+      atomic_set_bits(&memory.twins[better / 32][own], 1U << better % 32);
   }
 }
 
@@ -227,16 +237,17 @@ PATTERND_DEVICE int keep_chunk(const TracePattern& pattern, TracedCandidate* all
   sorted += first;
   block_barrier();
   if (mine < kKeepWords) memory.going[mine] = memory.undecided[mine] = 0;
+  for (int word = 0; word < kKeepWords; ++word) memory.twins[word][mine] = 0;
   if (mine < some) {
     memory.scores[mine] = sorted[mine].score;
     memory.poses[mine] = sorted[mine].pose;
   }
   block_barrier();
+  find_twins(pattern, some, memory);
   if (mine < some && memory.scores[mine] >= pattern.threshold) {
     bool twin = false;
     for (int i = 0; i < kept && !twin; ++i)
       twin = same_pose(pattern, all[i].pose, memory.poses[mine]);
-    find_twins(pattern, memory);
     if (!twin) atomic_set_bits(&memory.undecided[mine / 32], 1U << mine % 32);
   }
   block_barrier();

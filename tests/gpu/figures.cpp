@@ -1,10 +1,12 @@
 // The figures of cuda/PERFORMANCE.md: medians of many, by device events, the ceilings measured in
-// the same run. `patternd_gpu_figures`; PATTERND_TEST_IMAGE chooses the image.
+// the same run. `patternd_gpu_figures`; PATTERND_TEST_IMAGE chooses the image. With `frame` or
+// `rectify` that part alone; `once` runs one frame to warm up and one more, for a profiler.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "calibration/matrix3.h"
@@ -203,20 +205,40 @@ Scene frame_scene() {
   return make_scene(options, random);
 }
 
-void whole_frame(int patterns) {
-  const Scene scene = frame_scene();
-  const ImageView view = scene.picture.view();
-  PageLockedFrameAllocator memory(device());
-  const std::size_t bytes = view.stride_bytes * 1024;
-  std::uint8_t* frame = value_of(memory.allocate(bytes));
-  std::copy_n(view.data, bytes, frame);
+// The frame in page-locked memory, and what is searched in it.
+class FrameJob {
+ public:
+  explicit FrameJob(int patterns) {
+    const Scene scene = frame_scene();
+    const ImageView view = scene.picture.view();
+    const std::size_t bytes = view.stride_bytes * 1024;
+    std::uint8_t* frame = value_of(memory_.allocate(bytes));
+    std::copy_n(view.data, bytes, frame);
+    config.width = config.height = 1024;
+    config.stride_bytes = view.stride_bytes;
+    for (int i = 0; i < patterns; ++i) config.patterns.push_back({scene.pattern, {}});
+    raw = {frame, bytes, 1024, 1024, view.stride_bytes, RawFormat::kGrey, BayerOrder::kRggb};
+  }
   ProcessorConfig config;
-  config.width = config.height = 1024;
-  config.stride_bytes = view.stride_bytes;
-  for (int i = 0; i < patterns; ++i) config.patterns.push_back({scene.pattern, {}});
+  RawImageView raw;
+
+ private:
+  PageLockedFrameAllocator memory_{device()};
+};
+
+void two_frames() {
+  const FrameJob job(1);
+  auto processor = value_of(make_cuda_processor(device(), "auto", job.config));
+  FrameResult result;
+  for (int i = 0; i < 2; ++i) require(processor->process(job.raw, result));
+  std::printf("%zu matches\n", result.matches.size());
+}
+
+void whole_frame(int patterns) {
+  const FrameJob job(patterns);
+  const ProcessorConfig& config = job.config;
+  const RawImageView& raw = job.raw;
   auto processor = value_of(make_cuda_processor(device(), "auto", config));
-  const RawImageView raw{
-      frame, bytes, 1024, 1024, view.stride_bytes, RawFormat::kGrey, BayerOrder::kRggb};
   FrameResult result;
   result.matches.reserve(1000);
   std::vector<double> times;
@@ -247,15 +269,27 @@ void whole_frame(int patterns) {
 }  // namespace
 }  // namespace patternd::cuda::test
 
-int main() {
+int main(int argc, char** argv) {
   using namespace patternd::cuda::test;
+  const std::string part = argc > 1 ? argv[1] : "";
+  if (argc > 2 || (argc == 2 && part != "frame" && part != "rectify" && part != "once")) {
+    std::fprintf(stderr, "usage: patternd_gpu_figures [frame | rectify | once]\n");
+    return 2;
+  }
   if (!device()) {
     std::fprintf(stderr, "patternd_gpu_figures: %s\n", why_no_device().c_str());
     return 2;
   }
   std::printf("%s\n", device()->description().c_str());
-  whole_frame(1);
-  whole_frame(16);
+  if (part == "once") {
+    two_frames();
+    return 0;
+  }
+  if (part != "rectify") {
+    whole_frame(1);
+    whole_frame(16);
+  }
+  if (part == "frame") return 0;
   const char* image = std::getenv("PATTERND_TEST_IMAGE");
   const auto study =
       value_of(patternd::cuda::StudyImage::load(device(), image != nullptr ? image : "auto"));

@@ -95,13 +95,18 @@ int expect_same(const ProcessorConfig& config, const Image& image, const std::st
   return compared;
 }
 
-TEST(GpuFrame, FindsWhatTheCpuFindsIn300RandomScenes) {
+// 300 random scenes, some a test, so that several processes can share them (GTEST_TOTAL_SHARDS).
+constexpr unsigned kScenes = 300;
+constexpr unsigned kScenesATest = 20;
+class GpuRandomScenes : public ::testing::TestWithParam<unsigned> {};
+
+TEST_P(GpuRandomScenes, ShowWhatTheCpuFinds) {
   PATTERND_NEEDS_GPU();
-  const unsigned seed = 300;
   int compared = 0;
-  for (unsigned i = 0; i < 300; ++i) {
-    SCOPED_TRACE("seed " + std::to_string(seed + i));
-    std::mt19937 random(seed + i);
+  for (unsigned i = GetParam(); i < GetParam() + kScenesATest; ++i) {
+    const unsigned seed = 300 + i;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
     SceneOptions options;
     options.width = 200 + static_cast<int>(random() % 300);
     options.height = 200 + static_cast<int>(random() % 200);
@@ -111,12 +116,12 @@ TEST(GpuFrame, FindsWhatTheCpuFindsIn300RandomScenes) {
     options.masked = i % 5 == 1;
     const Scene scene = make_scene(options, random);
     compared += expect_same(config_for(scene.picture, scene.pattern, {}), scene.picture, "auto");
-    if (::testing::Test::HasFailure() && i > 20) break;
   }
-  EXPECT_GT(compared, 300);
+  EXPECT_GT(compared, static_cast<int>(kScenesATest));
   RecordProperty("compared", compared);
   std::printf("compared %d matches\n", compared);
 }
+INSTANTIATE_TEST_SUITE_P(From, GpuRandomScenes, ::testing::Range(0U, kScenes, kScenesATest));
 
 // Small enough for kernels that are emulated on the CPU.
 TEST(GpuFrame, FindsWhatTheCpuFindsInASmallPicture) {
@@ -153,20 +158,21 @@ TEST(GpuFrame, FindsWhatTheCpuFindsAtTheBorder) {
   }
 }
 
-TEST(GpuFrame, FindsWhatTheCpuFindsAtOtherScales) {
+// The CPU takes seconds for each.
+class GpuScaledScene : public ::testing::TestWithParam<unsigned> {};
+
+TEST_P(GpuScaledScene, ShowsWhatTheCpuFinds) {
   PATTERND_NEEDS_GPU();
-  for (unsigned seed = 1; seed <= 6; ++seed) {
-    SCOPED_TRACE(seed);
-    std::mt19937 random(seed);
-    SceneOptions options;
-    options.low_scale = 0.8;
-    options.high_scale = 1.3;
-    const Scene scene = make_scene(options, random);
-    SearchParams params;
-    params.scale = {0.75, 1.35};
-    expect_same(config_for(scene.picture, scene.pattern, params), scene.picture, "auto");
-  }
+  std::mt19937 random(GetParam());
+  SceneOptions options;
+  options.low_scale = 0.8;
+  options.high_scale = 1.3;
+  const Scene scene = make_scene(options, random);
+  SearchParams params;
+  params.scale = {0.75, 1.35};
+  expect_same(config_for(scene.picture, scene.pattern, params), scene.picture, "auto");
 }
+INSTANTIATE_TEST_SUITE_P(Seed, GpuScaledScene, ::testing::Range(1U, 7U));
 
 TEST(GpuFrame, FindsWhatTheCpuFindsOfEitherPolarityAndInLimitedAngles) {
   PATTERND_NEEDS_GPU();
@@ -196,22 +202,22 @@ TEST(GpuFrame, FindsNothingInFlatAndSaturatedPictures) {
   }
 }
 
-TEST(GpuFrame, FindsWhatTheCpuFindsBehindACalibration) {
+class GpuFrameInMemory : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(GpuFrameInMemory, FindsWhatTheCpuFindsBehindACalibration) {
   PATTERND_NEEDS_GPU();
   std::mt19937 random(12);
   SceneOptions options;
   options.width = options.height = 512;
   const Scene scene = make_scene(options, random);
-  for (const char* memory : {"copy", "mapped", "managed"}) {
-    SCOPED_TRACE(memory);
-    SearchParams params;
-    params.min_score = 0.5;
-    params.scale = {0.5, 1.2};
-    ProcessorConfig config = config_for(scene.picture, scene.pattern, params);
-    config.calibration = patternd::test::tilted_plane(512, false);
-    expect_same(config, scene.picture, memory);
-  }
+  SearchParams params;
+  params.min_score = 0.5;
+  params.scale = {0.5, 1.2};
+  ProcessorConfig config = config_for(scene.picture, scene.pattern, params);
+  config.calibration = patternd::test::tilted_plane(512, false);
+  expect_same(config, scene.picture, GetParam());
 }
+INSTANTIATE_TEST_SUITE_P(Mode, GpuFrameInMemory, ::testing::Values("copy", "mapped", "managed"));
 
 TEST(GpuFrame, PassesItsSelfTest) {
   PATTERND_NEEDS_GPU();

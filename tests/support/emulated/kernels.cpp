@@ -37,12 +37,12 @@ const std::vector<Entry>& entries() {
   static const std::vector<Entry> all = {
       PATTERND_ENTRY(patternd_coarse_prepare),       PATTERND_ENTRY(patternd_coarse_bound),
       PATTERND_ENTRY(patternd_coarse_search),        PATTERND_ENTRY(patternd_coarse_judge),
-      PATTERND_ENTRY(patternd_coarse_score),         PATTERND_ENTRY(patternd_suppress_peaks),
-      PATTERND_ENTRY(patternd_suppress_trim),        PATTERND_ENTRY(patternd_suppress_across),
+      PATTERND_ENTRY(patternd_suppress_peaks),       PATTERND_ENTRY(patternd_suppress_across),
       PATTERND_ENTRY(patternd_suppress_select),      PATTERND_ENTRY(patternd_trace_step),
       PATTERND_ENTRY(patternd_trace_glance),         PATTERND_ENTRY(patternd_trace_follow),
       PATTERND_ENTRY(patternd_trace_keep),           PATTERND_ENTRY(patternd_refine_pose),
       PATTERND_ENTRY(patternd_pyramid_halve_gray8),  PATTERND_ENTRY(patternd_pyramid_halve_gray16),
+      PATTERND_ENTRY(patternd_pyramid_take_gray8),   PATTERND_ENTRY(patternd_pyramid_take_gray16),
       PATTERND_ENTRY(patternd_convert_luma),         PATTERND_ENTRY(patternd_rectify_gray8),
       PATTERND_ENTRY(patternd_rectify_gray8_second), PATTERND_ENTRY(patternd_rectify_gray16),
       PATTERND_ENTRY(patternd_rectify_gray_f32)};

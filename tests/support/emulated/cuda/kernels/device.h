@@ -97,6 +97,7 @@ PATTERND_DEVICE int blocks_x() { return emulated::now.blocks.x; }
 PATTERND_DEVICE int blocks_y() { return emulated::now.blocks.y; }
 PATTERND_DEVICE void block_barrier() { emulated::barrier(); }
 PATTERND_DEVICE void warp_barrier() { emulated::exchange(emulated::Operation::kBarrier, 0, 0); }
+PATTERND_DEVICE void device_fence() {}
 
 template <class T>
 PATTERND_DEVICE T* global(u64 address) {

@@ -130,7 +130,7 @@ tl::expected<ClientCommand, CommandFault> read_command(const Json& object,
                                           "subscribe", "record",  "snapshot"};
   const auto known = std::find(names.begin(), names.end(), command.name);
   if (known == names.end()) {
-    return fault(command.name.substr(0, 64),
+    return fault(std::string(utf8_prefix(command.name, 64)),
                  "unknown command " + in_quotes(command.name) + "; there are: " + joined(names));
   }
   command.kind = static_cast<ClientCommand::Kind>(known - names.begin());

@@ -51,6 +51,14 @@ std::size_t utf8_first_fault(std::string_view text) {
   return std::string_view::npos;
 }
 
+std::string_view utf8_prefix(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  std::size_t end = bytes;
+  // A sequence's further bytes are 10xxxxxx, and there are three of them at most.
+  while (end > 0 && bytes - end < 3 && (byte_at(text, end) & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kMostCharacters = 60;
   constexpr const char* kHex = "0123456789abcdef";

@@ -15,6 +15,10 @@ namespace patternd {
 // Place of the first byte that is not UTF-8, or npos.
 [[nodiscard]] std::size_t utf8_first_fault(std::string_view text);
 
+// The longest beginning of `text` of at most `bytes` that cuts no sequence in two.
+//   utf8_prefix("a\xc3\xa9", 2) == "a"
+[[nodiscard]] std::string_view utf8_prefix(std::string_view text, std::size_t bytes);
+
 // `text` for a message: quoted, at most 60 characters, control characters and malformed bytes as
 // \xNN.
 [[nodiscard]] std::string in_quotes(std::string_view text);

@@ -83,6 +83,13 @@ TEST(ClientCommand, ReadsWhichFramesAreWanted) {
   EXPECT_EQ(one->frames.frames, 1U);
 }
 
+TEST(ClientCommand, RepeatsAnUnknownCommandCutBetweenCharacters) {
+  const auto command =
+      parse_command("{\"command\":\"" + std::string(63, 'x') + "\xc3\xa9\"}", kPatterns);
+  ASSERT_FALSE(command);
+  EXPECT_EQ(command.error().name, std::string(63, 'x'));
+}
+
 TEST(ClientCommand, SeesBracketsInStringsAsText) {
   const auto command = parse_command(
       "{\"command\":\"" + std::string(100, '[') + "\\\"" + std::string(100, '{') + "\"}",

@@ -1,6 +1,8 @@
 #include "pipeline/utf8.h"
 
 #include <gtest/gtest.h>
+#include <string>
+#include <vector>
 
 namespace patternd {
 namespace {
@@ -18,6 +20,13 @@ TEST(Utf8, FindsOverlongFormsSurrogatesAndCutSequences) {
                           "\xe2\x82", "\xf0\x9f\x98", "\x80", "\xff", "\xc3("}) {
     EXPECT_EQ(utf8_first_fault(std::string("ok") + bad), 2U) << in_quotes(bad);
   }
+}
+
+TEST(Utf8, CutsNoSequenceInTwo) {
+  const std::string text = "a\xc3\xa9\xf0\x9f\x98\x80z";  // 1 + 2 + 4 + 1 bytes
+  const std::vector<std::size_t> kept = {0, 1, 1, 3, 3, 3, 3, 7, 8, 8};
+  for (std::size_t bytes = 0; bytes < kept.size(); ++bytes)
+    EXPECT_EQ(utf8_prefix(text, bytes), text.substr(0, kept[bytes])) << bytes;
 }
 
 TEST(Utf8, QuotesForMessagesWithoutControlCharactersAndCutShort) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pipeline/timestamp.h"
+#include "pipeline/utf8.h"
 
 namespace patternd {
 namespace {
@@ -25,7 +26,7 @@ std::optional<std::string> take_number(const json& line, const char* key, std::i
   if (found == line.end()) return std::string(key) + " is missing";
   constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   if (!found->is_number_unsigned() || found->get<std::uint64_t>() > kMax)
-    return std::string(key) + " is " + found->dump().substr(0, 40);
+    return std::string(key) + " is " + std::string(utf8_prefix(found->dump(), 40));
   value = static_cast<std::int64_t>(found->get<std::uint64_t>());
   return std::nullopt;
 }

@@ -152,7 +152,7 @@ TEST(RecordingIndex, NamesTheLineAndWhatIsWrongWithIt) {
       {"{\"seq\":5,\"captured_at\":\"2026-01-31T12:00:00Z\"}\n", "captured_mono_ns is missing"},
       {"{\"seq\":5,\"captured_mono_ns\":\"200\"}\n", "captured_mono_ns is \"200\""},
       {"{\"seq\":\"" + std::string(38, 'x') + "\xc3\xa9\"}\n",
-       "seq is \"" + std::string(38, 'x') + ";"},
+       "seq is \"" + std::string(38, 'x')},
       {"{\"seq\":5,\"captured_mono_ns\":200}\n", "captured_at is missing"},
       {"{\"seq\":5,\"captured_mono_ns\":200,\"captured_at\":17}\n", "captured_at is no UTC time"},
       {"{\"seq\":5,\"captured_mono_ns\":200,\"captured_at\":\"yesterday\"}\n",

@@ -97,8 +97,8 @@ TEST(CubicSampling, WeighsSoThatCubicsComeOutExactly) {
     const auto weights = cubic_weights(t);
     for (int power = 0; power <= 3; ++power) {
       double sum = 0;
-      for (int node = -1; node <= 2; ++node)
-        sum += weights[static_cast<std::size_t>(node + 1)] * std::pow(node, power);
+      double node = -1;
+      for (const double weight : weights) sum += weight * std::pow(node++, power);
       EXPECT_NEAR(sum, std::pow(t, power), 1e-12);
     }
   }

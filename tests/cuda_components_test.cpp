@@ -17,6 +17,7 @@
 #include "pipeline/components.h"
 #include "pipeline/components_selection.h"
 #include "pipeline/components_threshold.h"
+#include "pipeline/row_major.h"
 #include "tests/support/reference_components.h"
 #include "tools/bench/label_pictures.h"
 
@@ -90,7 +91,7 @@ class EmulatedStage {
   void run_mode(const BlobParams& params, std::uint32_t seed) {
     const ComponentsParameters& p = parameters_;
     using emulated::launch;
-    const auto pixels = static_cast<std::size_t>(p.width * p.height);
+    const auto pixels = static_cast<std::size_t>(p.width) * static_cast<std::size_t>(p.height);
     std::vector<u32> histogram(p.deep != 0 ? 65536 : 256, 0);
     std::vector<u32> columns(pixels, kGarbage);
     std::vector<u64> prefix(pixels + static_cast<std::size_t>(p.height), kGarbage);
@@ -364,7 +365,8 @@ enum class Program { kPropagation, kEquivalence, kTexture };
 
 Image label_by_program(const ImageView& image, Program program, int low, int high, int similarity,
                        bool eight) {
-  std::vector<u32> labels(static_cast<std::size_t>(image.width * image.height), kGarbage);
+  std::vector<u32> labels(
+      static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height), kGarbage);
   u32 changed = 0;
   const emulated::Texture texture{
       image.data, static_cast<int>(image.stride_bytes), image.width, image.height, 1, 1};
@@ -397,7 +399,7 @@ Image label_by_program(const ImageView& image, Program program, int low, int hig
   std::int32_t count = 0;
   for (int y = 0; y < image.height; ++y)
     for (int x = 0; x < image.width; ++x) {
-      const u32 label = labels[static_cast<std::size_t>(y * image.width + x)];
+      const u32 label = labels[row_major(y, x, image.width)];
       if (label != 0 && numbers[label] == 0) numbers[label] = ++count;
       result.row<std::int32_t>(y)[x] = numbers[label];
     }

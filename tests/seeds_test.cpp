@@ -9,6 +9,7 @@
 #include "cuda/study/seeds_metrics.h"
 #include "cuda/study/seeds_rectify_scene.h"
 #include "cuda/study/seeds_search_scene.h"
+#include "pipeline/row_major.h"
 #include "tests/support/reference_rectify.h"
 
 namespace patternd::cuda {
@@ -135,7 +136,7 @@ TEST(SeedReference, RectifiesAsTheIndependentReference) {
     int compared = 0;
     for (int y = 0; y < 64; ++y) {
       for (int x = 0; x < 64; ++x) {
-        const float expected = scene.expected[static_cast<std::size_t>(64 * y + x)];
+        const float expected = scene.expected[row_major(y, x, 64)];
         if (expected == RectifyScene::kUndecided) continue;
         const auto wanted = patternd::test::reference_pixel(model, scene.picture.view(), x, y);
         ASSERT_EQ(wanted.has_value(), expected != RectifyScene::kOutside) << x << ' ' << y;

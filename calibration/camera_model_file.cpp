@@ -1,4 +1,5 @@
 // The calibration file: YAML to a camera model and back.
+#include <algorithm>
 #include <array>
 #include <charconv>
 

@@ -77,7 +77,7 @@ Result<void> SupervisedProcessor::submit(const RawImageView& frame) {
   Frame& next = frames_[(first_ + in_flight_) % frames_.size()];
   next = {frame, gpu_ != nullptr};
   if (gpu_) {
-    const auto begun = gpu_->submit(frame);
+    Result<void> begun = gpu_->submit(frame);
     if (!begun && begun.error().code == ErrorCode::kInvalidArgument) return begun;
     next.on_gpu = begun.has_value();
     if (!begun) note_failure(begun.error());
@@ -92,7 +92,7 @@ Result<void> SupervisedProcessor::collect(FrameResult& result) {
   first_ = (first_ + 1) % frames_.size();
   --in_flight_;
   if (frame.on_gpu) {
-    const auto done = gpu_->collect(result);
+    Result<void> done = gpu_->collect(result);
     if (done) return done;
     note_failure(done.error());
   }

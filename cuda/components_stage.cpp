@@ -136,7 +136,7 @@ Result<void> ComponentsStage::allocate_scratch(std::size_t capacity) {
     std::size_t bytes;
   } tables[] = {{p.listed, 4},
                 {p.part_roots, 4 * parts},
-                {f.histogram, otsu ? 4 * static_cast<std::size_t>(f.max_value + 1) : 0},
+                {f.histogram, otsu ? 4 * (static_cast<std::size_t>(f.max_value) + 1) : 0},
                 {f.range, otsu ? 2 * sizeof(int) : 0},
                 {p.bits, similar ? 0 : 4 * words},
                 {p.local, similar ? 0 : 2 * words * kNodesPerWord},
@@ -270,8 +270,8 @@ Result<void> ComponentsStage::enqueue(const Stream& stream, const DeviceView& pi
   p.picture_stride_bytes = f.picture_stride_bytes = picture.stride_bytes;
   for (std::size_t i = 0; i < kSteps; ++i) {
     if (shapes_[i].grid_x == 0) continue;  // another mode's; a picture of one tile has no seams
-    const auto launched = i < kTiles ? stream.launch(kernels_[i], shapes_[i], f)
-                                     : stream.launch(kernels_[i], shapes_[i], p);
+    Result<void> launched = i < kTiles ? stream.launch(kernels_[i], shapes_[i], f)
+                                       : stream.launch(kernels_[i], shapes_[i], p);
     if (!launched) return launched;
   }
   return {};

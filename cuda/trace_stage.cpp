@@ -81,7 +81,7 @@ RefinePattern put_refine(Arena& arena, const patternd::RefinePattern& from) {
   if (from.inverse_gram.empty()) return out;
   std::vector<double> gram = from.gram;
   for (int i = kFirstRamp; i < kNuisances; ++i)
-    gram[static_cast<std::size_t>(i * (kRegressors + 1))] +=
+    gram[static_cast<std::size_t>(i) * (kRegressors + 1)] +=
         from.light_prior[static_cast<std::size_t>(i - kFirstRamp)];
   out.gram = arena.put(gram);
   out.inverse_gram = arena.put(from.inverse_gram);

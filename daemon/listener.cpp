@@ -1,5 +1,6 @@
 #include "daemon/listener.h"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
 #include <charconv>

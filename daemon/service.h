@@ -30,7 +30,7 @@ using FrameMemoryFactory = std::function<std::unique_ptr<FrameAllocator>(const C
 struct ServiceParts {
   SourceFactory make_source;
   ProcessorFactory make_processor;
-  FrameMemoryFactory make_frame_memory;  // left out: plain memory
+  FrameMemoryFactory make_frame_memory = nullptr;  // plain memory
 };
 
 struct ServiceOptions {

@@ -1,5 +1,6 @@
 #include "pipeline/blob_stage.h"
 
+#include <algorithm>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // Points through lens and plane: against the formulas, in both directions, and what is refused.
 #include "calibration/camera_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

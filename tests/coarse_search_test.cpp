@@ -1,5 +1,6 @@
 #include "pipeline/coarse_search.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>

@@ -1,6 +1,7 @@
 // Homographies from point pairs: exact, least squares, with outliers, and what is refused.
 #include "calibration/homography.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 #include "pipeline/image_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 #include "pipeline/matcher.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

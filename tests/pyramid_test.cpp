@@ -1,5 +1,6 @@
 #include "pipeline/pyramid.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <random>
 

@@ -1,6 +1,7 @@
 // Which views of a board are taken out of many.
 #include "tools/calibrate/view_selection.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <set>

@@ -1,4 +1,5 @@
 // T6, T7, T16, T18: the thesis's ways to rectify, beside the service's.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <optional>

@@ -1,4 +1,5 @@
 // T10, T13, T15: the thesis's ways to search.
+#include <algorithm>
 #include <cmath>
 
 #include "cuda/study/seeds.h"

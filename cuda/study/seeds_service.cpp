@@ -1,4 +1,5 @@
 // The service's own way of the frame that the thesis's variants search.
+#include <algorithm>
 #include <cmath>
 
 #include "cuda/cuda_processor.h"

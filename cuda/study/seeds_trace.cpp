@@ -1,5 +1,6 @@
 // T14, T15, T17: the thesis's trace search on the GPU in two ways, and by the CPU where both see
 // the same memory.
+#include <algorithm>
 #include <cmath>
 
 #include "cuda/study/seeds.h"

@@ -1,4 +1,5 @@
 // T8, T9: how a frame reaches the GPU and its result the host, and several frames at once.
+#include <algorithm>
 #include <cstring>
 
 #include "cuda/rectify_stage.h"

@@ -1,4 +1,5 @@
 // Rectification and pyramid on the GPU against the CPU's double-precision reference and Pyramid.
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 

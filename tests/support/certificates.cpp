@@ -35,7 +35,8 @@ void write_pem(const std::string& path, const Write& write) {
 }  // namespace
 
 void CertificateMaker::make(const std::string& signer, const std::string& name, int days) {
-  const std::shared_ptr<EVP_PKEY> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
+  const std::shared_ptr<EVP_PKEY> key(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"),
+                                      EVP_PKEY_free);
   const std::shared_ptr<X509> made(X509_new(), X509_free);
   expect(key != nullptr && made != nullptr, "key");
   keys_[name] = key;

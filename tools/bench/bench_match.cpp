@@ -1,5 +1,6 @@
 // `patternctl bench match`: time and error of a search, OpenCV's parts beside it, and how the time
 // grows.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 

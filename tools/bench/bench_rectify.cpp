@@ -2,6 +2,7 @@
 // double-precision positions and interpolation; and the share of a plain copy's speed (T18).
 //
 //   patternctl bench rectify --size 1024
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>

@@ -1,5 +1,6 @@
 #include "tools/calibrate/conversions.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <opencv2/core.hpp>

@@ -136,7 +136,7 @@ Result<std::optional<SceneRenderer>> make_moved(const SynthArguments& a, const s
   auto camera = synth::moved_camera(*scene.camera, {a.knock[1], a.knock[2]});
   if (!camera) return tl::make_unexpected(camera.error());
   synth::Scene moved = scene;
-  moved.camera = std::move(*camera);
+  moved.camera = *camera;
   auto renderer = SceneRenderer::create(moved, pool);
   if (!renderer) return tl::make_unexpected(renderer.error());
   return std::optional<SceneRenderer>(std::move(*renderer));

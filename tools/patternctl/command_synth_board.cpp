@@ -2,6 +2,7 @@
 // camera that took them.
 #include "tools/patternctl/command_synth_board.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>

@@ -6,6 +6,7 @@
 
 #include "cuda/cuda_processor.h"
 #include "cuda/device.h"
+#include "cuda/frame_memory.h"
 
 namespace patternd::cuda {
 namespace {
@@ -13,12 +14,30 @@ namespace {
 constexpr std::int64_t kFirstPauseNs = 1'000'000'000;
 constexpr std::int64_t kLongestPauseNs = 60'000'000'000;
 
-// The GPU's processor, after everything that could speak against it.
-Result<std::unique_ptr<FrameProcessor>> open_gpu(const ComputeOptions& options,
-                                                 const ProcessorConfig& config) {
+// The GPU, opened once for all that use it at the same time, so that processors read the frames'
+// memory in place; one that has failed is opened anew.
+Result<std::shared_ptr<const Device>> open_device(const ComputeOptions& options) {
+  static std::mutex mutex;
+  static std::string last_key;
+  static std::weak_ptr<const Device> last;
+  const std::string key =
+      options.driver + '\n' + std::to_string(options.device) + '\n' + options.image;
+  const std::lock_guard<std::mutex> lock(mutex);
+  auto in_use = key == last_key ? last.lock() : nullptr;
+  if (in_use != nullptr && !in_use->is_given_up()) return in_use;
   auto driver = Driver::open(options.driver);
   if (!driver) return tl::make_unexpected(driver.error());
   auto device = Device::open(*driver, options.device, options.image);
+  if (!device) return device;
+  last_key = key;
+  last = *device;
+  return device;
+}
+
+// The GPU's processor, after everything that could speak against it.
+Result<std::unique_ptr<FrameProcessor>> open_gpu(const ComputeOptions& options,
+                                                 const ProcessorConfig& config) {
+  const auto device = open_device(options);
   if (!device) return tl::make_unexpected(device.error());
   if (auto ok = self_test(*device, options.memory); !ok) return tl::make_unexpected(ok.error());
   return make_cuda_processor(*device, options.memory, config, options.streams);
@@ -160,6 +179,16 @@ Result<ChosenProcessor> make_processor(const ComputeOptions& options,
   return ChosenProcessor{
       std::make_unique<SupervisedProcessor>(std::move(*gpu), std::move(*cpu), options, config),
       "the GPU passed its self-test"};
+}
+
+std::unique_ptr<FrameAllocator> make_frame_memory(const ComputeOptions& options,
+                                                  std::unique_ptr<FrameAllocator> plain) {
+  if (options.backend == ComputeOptions::Backend::kCpu) return plain;
+  const auto device = open_device(options);
+  if (!device) return plain;
+  const auto mode = memory_mode_for((*device)->properties(), options.memory);
+  if (!mode) return plain;
+  return std::make_unique<FrameMemory>(*device, *mode, std::move(plain));
 }
 
 }  // namespace patternd::cuda

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "pipeline/frame_processor.h"
+#include "pipeline/source.h"
 
 namespace patternd::cuda {
 
@@ -30,5 +31,10 @@ struct ChosenProcessor {
 // with growing pauses; description() says so.
 [[nodiscard]] Result<ChosenProcessor> make_processor(const ComputeOptions& options,
                                                      const ProcessorConfig& config);
+
+// Memory for a source's frames that suits what these options choose: in the GPU's reach where there
+// is a GPU to use, else `plain`.
+[[nodiscard]] std::unique_ptr<FrameAllocator> make_frame_memory(
+    const ComputeOptions& options, std::unique_ptr<FrameAllocator> plain);
 
 }  // namespace patternd::cuda

@@ -31,6 +31,7 @@ class CudaProcessor final : public FrameProcessor {
 
  private:
   [[nodiscard]] Result<void> allocate_blobs();
+  [[nodiscard]] Result<void> note(Result<void> outcome) const;
   [[nodiscard]] Result<void> label(const ImageView& picture, FrameResult& result);
 
   std::shared_ptr<const Device> device_;
@@ -73,9 +74,15 @@ Result<void> CudaProcessor::submit(const RawImageView& frame) {
   if (in_flight_ == slots_.size())
     return fail(ErrorCode::kInternal, "more frames submitted than may be in flight");
   if (auto ok = device_->make_current(); !ok) return ok;
-  if (auto ok = slots_[(oldest_ + in_flight_) % slots_.size()]->start(frame); !ok) return ok;
+  if (auto ok = note(slots_[(oldest_ + in_flight_) % slots_.size()]->start(frame)); !ok) return ok;
   ++in_flight_;
   return {};
+}
+
+// A device that failed is not to be used by others either.
+Result<void> CudaProcessor::note(Result<void> outcome) const {
+  if (!outcome && outcome.error().code == ErrorCode::kDevice) device_->give_up();
+  return outcome;
 }
 
 bool CudaProcessor::ready() const { return !device_->make_current() || slots_[oldest_]->is_done(); }
@@ -86,7 +93,7 @@ Result<void> CudaProcessor::collect(FrameResult& result) {
   oldest_ = (oldest_ + 1) % slots_.size();
   --in_flight_;
   if (auto ok = device_->make_current(); !ok) return ok;
-  if (auto ok = slot.finish(result); !ok) return ok;
+  if (auto ok = note(slot.finish(result)); !ok) return ok;
   return blobs_ ? label(slot.picture_on_host(), result) : Result<void>();
 }
 
@@ -97,10 +104,13 @@ Result<void> CudaProcessor::label(const ImageView& picture, FrameResult& result)
 
 std::string CudaProcessor::description() const {
   const std::size_t streams = slots_.size();
+  std::uint64_t copied = 0;
+  for (const auto& slot : slots_) copied += slot->copied_by_host();
   return "cuda, " + device_->description() + ", memory " + name_of(mode_) + ", " +
          std::to_string(streams) + (streams == 1 ? " stream" : " streams") +
          (slots_[0]->has_graph() ? ", one graph a frame"
-                                 : ", " + device_->driver().missing_graphs());
+                                 : ", " + device_->driver().missing_graphs()) +
+         (copied > 0 ? ", " + std::to_string(copied) + " frames copied by the host" : "");
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 // One GPU, opened: its context, what it can do, and the kernels of the image that suits it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "cuda/driver.h"
+#include "cuda/reachable_memory.h"
 #include "pipeline/result.h"
 
 namespace patternd::cuda {
@@ -77,6 +79,12 @@ class Device {
   [[nodiscard]] Result<void> make_current() const;
   [[nodiscard]] Result<Kernel> kernel(const char* name) const;
 
+  // Sources' memory that kernels read in place.
+  [[nodiscard]] ReachableMemory& reachable() const { return reachable_; }
+  // Work on it failed: its context is of no more use. From any thread.
+  void give_up() const { given_up_ = true; }
+  [[nodiscard]] bool is_given_up() const { return given_up_; }
+
  private:
   Device() = default;
   [[nodiscard]] Result<void> read_properties(int ordinal);
@@ -88,6 +96,8 @@ class Device {
   ModuleHandle module_ = nullptr;
   std::string image_;
   std::string passed_over_;
+  mutable ReachableMemory reachable_;
+  mutable std::atomic<bool> given_up_{false};
 };
 
 // Owns a driver's object of any kind; move-only; ended by the function it was given, with the

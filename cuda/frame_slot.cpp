@@ -29,7 +29,8 @@ Result<void> FrameSlot::allocate(const std::shared_ptr<const Device>& device, Me
   luma_ = std::move(*luma);
   if (auto ok = allocate_matcher(device); !ok) return ok;
   if (auto ok = allocate_picture(); !ok) return ok;
-  if (!device->driver().has_graphs()) return {};
+  // A graph of nothing is no graph.
+  if (!device->driver().has_graphs() || (luma_->reads_in_place() && !matcher_)) return {};
   auto graph = Graph::record(*stream_, [&] { return enqueue_stages(); });
   if (!graph) return tl::make_unexpected(graph.error());
   graph_ = std::move(*graph);
@@ -59,10 +60,17 @@ Result<void> FrameSlot::allocate_picture() {
   return {};
 }
 
+Result<void> FrameSlot::enqueue_luma(const FrameOnDevice& frame) {
+  if (auto ok = luma_->enqueue(*stream_, frame); !ok) return ok;
+  return stream_->record(moments_[1]);
+}
+
+// What is the same for every frame.
 Result<void> FrameSlot::enqueue_stages() {
   if (takes_frames()) return enqueue_from(2);
-  if (auto ok = luma_->enqueue(*stream_); !ok) return ok;
-  if (auto ok = stream_->record(moments_[1]); !ok) return ok;
+  if (!luma_->reads_in_place()) {
+    if (auto ok = enqueue_luma(luma_->input()); !ok) return ok;
+  }
   return matcher_ ? enqueue_from(1) : Result<void>();
 }
 
@@ -81,6 +89,14 @@ Result<void> FrameSlot::enqueue_from(std::size_t stage) {
   return {};
 }
 
+// The frame to where the recorded stages find it, or those that read it where it lies.
+Result<void> FrameSlot::bring(const RawImageView& frame) {
+  const auto brought = luma_->upload_frame(*stream_, frame);
+  if (!brought) return tl::make_unexpected(brought.error());
+  if (brought->copied_by_host) ++copied_by_host_;
+  return luma_->reads_in_place() ? enqueue_luma(*brought) : Result<void>();
+}
+
 // The frame and its pyramid, in one go where the GPU can read the frame in place.
 Result<void> FrameSlot::take(const RawImageView& frame) {
   const DeviceView seen = luma_->in_place(*stream_, frame);
@@ -88,7 +104,7 @@ Result<void> FrameSlot::take(const RawImageView& frame) {
     if (auto ok = stream_->record(moments_[1]); !ok) return ok;
     if (auto ok = matcher_->enqueue_pyramid_taking(*stream_, seen); !ok) return ok;
   } else {
-    if (auto ok = luma_->upload_frame(*stream_, frame); !ok) return ok;
+    if (auto ok = luma_->upload_frame(*stream_, frame); !ok) return tl::make_unexpected(ok.error());
     if (auto ok = stream_->record(moments_[1]); !ok) return ok;
     if (auto ok = matcher_->enqueue_pyramid(*stream_); !ok) return ok;
   }
@@ -97,7 +113,7 @@ Result<void> FrameSlot::take(const RawImageView& frame) {
 
 Result<void> FrameSlot::start(const RawImageView& frame) {
   if (auto ok = stream_->record(moments_[0]); !ok) return ok;
-  if (auto ok = takes_frames() ? take(frame) : luma_->upload_frame(*stream_, frame); !ok) return ok;
+  if (auto ok = takes_frames() ? take(frame) : bring(frame); !ok) return ok;
   if (auto ok = graph_ ? graph_->replay(*stream_) : enqueue_stages(); !ok) return ok;
   return config_.blobs ? download(*stream_, luma_->picture(), picture_target_) : Result<void>();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -31,6 +32,8 @@ class FrameSlot {
   // That picture's size and format.
   [[nodiscard]] const DeviceView& picture() const { return luma_->picture(); }
   [[nodiscard]] bool has_graph() const { return graph_.has_value(); }
+  // Frames that the host had to copy to where kernels read them. From any thread.
+  [[nodiscard]] std::uint64_t copied_by_host() const { return copied_by_host_; }
 
  private:
   // What is timed, in the order of the frame's way; a moment before each and one at the end.
@@ -47,8 +50,10 @@ class FrameSlot {
   [[nodiscard]] bool takes_frames() const { return matcher_ && luma_->only_copies(); }
   [[nodiscard]] Result<void> take(const RawImageView& frame);
   [[nodiscard]] Result<void> enqueue_stages();
+  [[nodiscard]] Result<void> bring(const RawImageView& frame);
   // From a stage after rectification on.
   [[nodiscard]] Result<void> enqueue_from(std::size_t stage);
+  [[nodiscard]] Result<void> enqueue_luma(const FrameOnDevice& frame);
   [[nodiscard]] Result<void> read_times(StageTimes& times) const;
 
   const ProcessorConfig& config_;  // the processor's
@@ -60,6 +65,7 @@ class FrameSlot {
   std::optional<Graph> graph_;
   MutableImageView picture_target_;
   ImageView picture_on_host_;
+  std::atomic<std::uint64_t> copied_by_host_{0};
 };
 
 }  // namespace patternd::cuda

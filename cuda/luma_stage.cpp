@@ -7,6 +7,9 @@
 namespace patternd::cuda {
 namespace {
 
+// Frames of a source that lie in different places, and as many again of the source before it.
+constexpr std::size_t kMostFrameTextures = 32;
+
 int bits_below_full_scale(RawFormat format) {
   switch (format) {
     case RawFormat::kY10:
@@ -57,9 +60,11 @@ ConvertParameters conversion_of(const ProcessorConfig& config) {
 Result<LumaStage> LumaStage::create(const std::shared_ptr<const Device>& device, MemoryMode mode,
                                     const ProcessorConfig& config) {
   LumaStage stage;
+  const bool plain = has_luma_plane(config.format);
+  // Read in place, a frame would be all later stages' picture, and its place is known to a graph.
+  stage.reads_in_place_ = mode != MemoryMode::kCopy && (!plain || config.calibration.has_value());
   if (auto ok = stage.create_input(device, mode, config); !ok)
     return tl::make_unexpected(ok.error());
-  const bool plain = has_luma_plane(config.format);
   const bool by_texture =
       config.calibration.has_value() && (is_packed(config.format) || is_shifted(config.format));
   if (!plain && !by_texture) {
@@ -81,6 +86,7 @@ Result<LumaStage> LumaStage::create(const std::shared_ptr<const Device>& device,
 
 Result<void> LumaStage::create_input(const std::shared_ptr<const Device>& device, MemoryMode mode,
                                      const ProcessorConfig& config) {
+  device_ = device;
   mode_ = mode;
   row_bytes_ = min_stride_bytes(config.format, config.width);
   const std::size_t stride = aligned_stride(device->properties(), row_bytes_);
@@ -89,7 +95,7 @@ Result<void> LumaStage::create_input(const std::shared_ptr<const Device>& device
   input_.height = config.height;
   input_.stride_bytes = static_cast<int>(stride);
   input_.format = luma_format(config.format);
-  if (mode == MemoryMode::kCopy) {
+  if (!reads_in_place_) {
     auto memory = DeviceBuffer::create(device, bytes);
     if (!memory) return tl::make_unexpected(memory.error());
     device_input_ = std::move(*memory);
@@ -99,7 +105,10 @@ Result<void> LumaStage::create_input(const std::shared_ptr<const Device>& device
     if (!memory) return tl::make_unexpected(memory.error());
     shared_input_ = std::move(*memory);
     input_.address = shared_input_.device();
+    frame_textures_.reserve(kMostFrameTextures);
   }
+  own_.address = input_.address;
+  own_.stride_bytes = input_.stride_bytes;
   picture_ = input_;
   return {};
 }
@@ -114,8 +123,6 @@ Result<void> LumaStage::create_conversion(const std::shared_ptr<const Device>& d
   if (!kernel) return tl::make_unexpected(kernel.error());
   convert_ = *kernel;
   conversion_ = conversion_of(config);
-  conversion_.input = input_.address;
-  conversion_.input_stride = input_.stride_bytes;
   conversion_.output = luma_->view().address;
   conversion_.output_stride = luma_->view().stride_bytes;
   picture_ = luma_->view();
@@ -127,11 +134,11 @@ Result<void> LumaStage::create_rectification(const std::shared_ptr<const Device>
                                              const SourceLayout& source, int channels) {
   const CameraModel& model = *config.calibration;
   const DeviceView from = picture_;
-  auto texture = Texture::create(device, from.address, from.width, from.height,
-                                 static_cast<std::size_t>(from.stride_bytes), from.format, channels,
-                                 FilterMode::kPoint);
+  texture_channels_ = channels;
+  auto texture = texture_over(from.address, static_cast<std::size_t>(from.stride_bytes));
   if (!texture) return tl::make_unexpected(texture.error());
   texture_ = std::move(*texture);
+  own_.texture = texture_->get();
   auto plan = plan_rectification(model);
   if (!plan) return tl::make_unexpected(plan.error());
   auto stage = RectifyStage::create(device, *plan, from.format, model.border, source);
@@ -150,15 +157,73 @@ Result<void> LumaStage::create_rectification(const std::shared_ptr<const Device>
   return {};
 }
 
-Result<void> LumaStage::upload_frame(const Stream& stream, const RawImageView& frame) const {
-  if (mode_ != MemoryMode::kCopy) {
-    for (int y = 0; y < frame.height; ++y) {
-      std::memcpy(shared_input_.host() +
-                      static_cast<std::size_t>(y) * static_cast<std::size_t>(input_.stride_bytes),
-                  frame.data + static_cast<std::size_t>(y) * frame.stride_bytes, row_bytes_);
-    }
-    return shared_input_.upload(stream, shared_input_.size_bytes());
+Result<Texture> LumaStage::texture_over(Address address, std::size_t stride_bytes) const {
+  return Texture::create(device_, address, input_.width, input_.height, stride_bytes, input_.format,
+                         texture_channels_, FilterMode::kPoint);
+}
+
+Result<FrameOnDevice> LumaStage::upload_frame(const Stream& stream, const RawImageView& frame) {
+  Result<void> done;
+  if (!reads_in_place_) {
+    done = copy_by_device(stream, frame);
+    return done ? Result<FrameOnDevice>(own_) : tl::make_unexpected(done.error());
   }
+  if (auto in_place = find_in_place(frame)) {
+    done = attach(stream, *in_place, kManagedAttachSingle);
+    return done ? Result<FrameOnDevice>(*in_place) : tl::make_unexpected(done.error());
+  }
+  copy_by_host(frame);
+  done = shared_input_.upload(stream, shared_input_.size_bytes());
+  FrameOnDevice copied = own_;
+  copied.copied_by_host = true;
+  return done ? Result<FrameOnDevice>(copied) : tl::make_unexpected(done.error());
+}
+
+// Nothing where the frame is not in the device's reach, or not as a texture must be.
+std::optional<FrameOnDevice> LumaStage::find_in_place(const RawImageView& frame) {
+  const std::size_t bytes =
+      frame.stride_bytes * static_cast<std::size_t>(frame.height - 1) + row_bytes_;
+  const auto range = device_->reachable().find(frame.data, bytes);
+  if (!range) return std::nullopt;
+  FrameOnDevice found;
+  found.address = range->device + static_cast<Address>(frame.data - range->host);
+  found.stride_bytes = static_cast<int>(frame.stride_bytes);
+  if (mode_ == MemoryMode::kManaged && !device_->properties().concurrent_managed_access)
+    found.attached = static_cast<DevicePointer>(range->device);
+  if (convert_ || !rectify_) return found;
+  found.texture = frame_texture(found.address, frame.stride_bytes);
+  return found.texture != 0 ? std::optional<FrameOnDevice>(found) : std::nullopt;
+}
+
+// A source has a few places for its frames: each gets its texture when its first frame comes.
+Address LumaStage::frame_texture(Address address, std::size_t stride_bytes) {
+  for (const FrameTexture& known : frame_textures_) {
+    if (known.address == address && known.stride_bytes == stride_bytes) return known.texture.get();
+  }
+  // Those of sources that have gone since.
+  if (frame_textures_.size() == kMostFrameTextures) frame_textures_.clear();
+  auto texture = texture_over(address, stride_bytes);
+  if (!texture) return 0;
+  frame_textures_.push_back({address, stride_bytes, std::move(*texture)});
+  return frame_textures_.back().texture.get();
+}
+
+// Where host and GPU may not use managed memory at once, whose turn it is.
+Result<void> LumaStage::attach(const Stream& stream, const FrameOnDevice& frame, unsigned to) {
+  if (frame.attached == 0) return {};
+  const Driver& api = stream.device()->driver();
+  return api.check(api.stream_attach_mem_async(stream.get(), frame.attached, 0, to),
+                   "cuStreamAttachMemAsync of a frame");
+}
+
+void LumaStage::copy_by_host(const RawImageView& frame) const {
+  const auto stride = static_cast<std::size_t>(input_.stride_bytes);
+  for (std::size_t y = 0; y < static_cast<std::size_t>(frame.height); ++y) {
+    std::memcpy(shared_input_.host() + y * stride, frame.data + y * frame.stride_bytes, row_bytes_);
+  }
+}
+
+Result<void> LumaStage::copy_by_device(const Stream& stream, const RawImageView& frame) const {
   const Driver& api = stream.device()->driver();
   const auto stride = static_cast<std::size_t>(input_.stride_bytes);
   if (frame.stride_bytes == stride) {
@@ -190,17 +255,24 @@ DeviceView LumaStage::in_place(const Stream& stream, const RawImageView& frame) 
   return {pointer, frame.width, frame.height, static_cast<int>(frame.stride_bytes), input_.format};
 }
 
-Result<void> LumaStage::enqueue(const Stream& stream) const {
+Result<void> LumaStage::enqueue(const Stream& stream, const FrameOnDevice& frame) const {
   if (convert_) {
+    ConvertParameters conversion = conversion_;
+    conversion.input = frame.address;
+    conversion.input_stride = frame.stride_bytes;
     Shape shape;
     shape.block_x = kWarpSize;
     shape.block_y = 8;
-    shape.grid_x = static_cast<unsigned>((conversion_.width + kWarpSize - 1) / kWarpSize);
-    shape.grid_y = static_cast<unsigned>((conversion_.height + 7) / 8);
-    if (auto ok = stream.launch(*convert_, shape, conversion_); !ok) return ok;
+    shape.grid_x = static_cast<unsigned>((conversion.width + kWarpSize - 1) / kWarpSize);
+    shape.grid_y = static_cast<unsigned>((conversion.height + 7) / 8);
+    if (auto ok = stream.launch(*convert_, shape, conversion); !ok) return ok;
   }
-  if (!rectify_) return {};
-  return rectify_->enqueue(stream, *texture_, rectified_->view());
+  if (rectify_) {
+    // What has been converted lies where it always does.
+    const Address source = convert_ ? texture_->get() : frame.texture;
+    if (auto ok = rectify_->enqueue(stream, source, rectified_->view()); !ok) return ok;
+  }
+  return attach(stream, frame, kManagedAttachHost);
 }
 
 }  // namespace patternd::cuda

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "cuda/picture.h"
 #include "cuda/rectify_stage.h"
@@ -12,25 +13,38 @@
 
 namespace patternd::cuda {
 
+// Where the device finds a frame's pixels.
+struct FrameOnDevice {
+  Address address = 0;
+  int stride_bytes = 0;
+  Address texture = 0;         // where rectification reads them; 0: not there
+  DevicePointer attached = 0;  // managed memory that must go back to the host; 0: none
+  bool copied_by_host = false;
+};
+
 class LumaStage {
  public:
-  // For frames and the calibration that `config` says. Mode copy sends a frame to device memory;
-  // the others place it where the GPU reads it in place.
+  // For frames and the calibration that `config` says. Mode copy sends a frame to device memory, as
+  // every mode does with one that is searched as it comes; in the others the kernels that convert
+  // or rectify read it in place.
   [[nodiscard]] static Result<LumaStage> create(const std::shared_ptr<const Device>& device,
                                                 MemoryMode mode, const ProcessorConfig& config);
 
-  // Brings a frame of the configured kind into the device's reach. The frame must stay as it is
-  // until the stream has passed.
-  [[nodiscard]] Result<void> upload_frame(const Stream& stream, const RawImageView& frame) const;
+  // Brings a frame of the configured kind into the device's reach, with nothing in flight. The
+  // frame must stay as it is until the stream has passed enqueue(). One in a source's memory
+  // (FrameMemory) is not copied by the host.
+  [[nodiscard]] Result<FrameOnDevice> upload_frame(const Stream& stream, const RawImageView& frame);
   // Whether the picture that is searched is the frame itself, once it has been copied.
-  [[nodiscard]] bool only_copies() const {
-    return mode_ == MemoryMode::kCopy && !convert_ && !rectify_;
-  }
+  [[nodiscard]] bool only_copies() const { return !convert_ && !rectify_; }
   // Where the GPU sees a frame in the host's memory: address 0 where it does not (memory that is
   // not page-locked).
   [[nodiscard]] DeviceView in_place(const Stream& stream, const RawImageView& frame) const;
   // Enqueues conversion and rectification.
-  [[nodiscard]] Result<void> enqueue(const Stream& stream) const;
+  [[nodiscard]] Result<void> enqueue(const Stream& stream, const FrameOnDevice& frame) const;
+
+  // Each frame may lie elsewhere; else all are where input() says, and a graph can be made of it.
+  [[nodiscard]] bool reads_in_place() const { return reads_in_place_; }
+  [[nodiscard]] const FrameOnDevice& input() const { return own_; }
 
   // The picture that is searched.
   [[nodiscard]] const DeviceView& picture() const { return picture_; }
@@ -48,11 +62,31 @@ class LumaStage {
                                                   const ProcessorConfig& config,
                                                   const SourceLayout& source, int channels);
 
+  [[nodiscard]] Result<Texture> texture_over(Address address, std::size_t stride_bytes) const;
+  [[nodiscard]] std::optional<FrameOnDevice> find_in_place(const RawImageView& frame);
+  [[nodiscard]] Address frame_texture(Address address, std::size_t stride_bytes);
+  [[nodiscard]] static Result<void> attach(const Stream& stream, const FrameOnDevice& frame,
+                                           unsigned to);
+  void copy_by_host(const RawImageView& frame) const;
+  [[nodiscard]] Result<void> copy_by_device(const Stream& stream, const RawImageView& frame) const;
+
+  // A frame that rectification reads where it lies.
+  struct FrameTexture {
+    Address address;
+    std::size_t stride_bytes;
+    Texture texture;
+  };
+
+  std::shared_ptr<const Device> device_;
   MemoryMode mode_ = MemoryMode::kCopy;
+  bool reads_in_place_ = false;
   std::size_t row_bytes_ = 0;
-  DeviceBuffer device_input_;  // mode copy
-  SharedBuffer shared_input_;  // the others
-  DeviceView input_;           // width and height of the frame; the stride of its rows
+  DeviceBuffer device_input_;  // where frames are copied to
+  SharedBuffer shared_input_;  // in place of it: for frames that the kernels do not reach
+  FrameOnDevice own_;          // either of them
+  int texture_channels_ = 1;
+  std::vector<FrameTexture> frame_textures_;
+  DeviceView input_;  // width and height of the frame; the stride of its rows
   std::optional<DevicePicture> luma_;
   std::optional<DevicePicture> rectified_;
   std::optional<Texture> texture_;

@@ -80,8 +80,7 @@ class Texture {
   Owner<TextureHandle> texture_;
 };
 
-// Page-locked memory for the frames of a source, so that a driver captures straight into what the
-// GPU reads or copies from. Knows each allocation again by its host address.
+// Page-locked host memory, which copies run from and to without the host.
 class PageLockedFrameAllocator : public FrameAllocator {
  public:
   explicit PageLockedFrameAllocator(std::shared_ptr<const Device> device)

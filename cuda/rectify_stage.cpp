@@ -79,10 +79,10 @@ Result<RectifyStage> RectifyStage::create(const std::shared_ptr<const Device>& d
   return stage;
 }
 
-Result<void> RectifyStage::enqueue(const Stream& stream, const Texture& source,
+Result<void> RectifyStage::enqueue(const Stream& stream, Address texture,
                                    const DeviceView& output) const {
   RectifyParameters p = parameters_;
-  p.texture = source.get();
+  p.texture = texture;
   p.output = output.address;
   p.stride_bytes = output.stride_bytes;
   Shape shape;

@@ -24,6 +24,10 @@ class RectifyStage {
                                                    double border, const SourceLayout& source);
   // Enqueues one picture; `output` is of the plan's size and the format given.
   [[nodiscard]] Result<void> enqueue(const Stream& stream, const Texture& source,
+                                     const DeviceView& output) const {
+    return enqueue(stream, source.get(), output);
+  }
+  [[nodiscard]] Result<void> enqueue(const Stream& stream, Address texture,
                                      const DeviceView& output) const;
 
  private:

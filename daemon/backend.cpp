@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "cuda/backend.h"
+#include "pipeline/sources/aligned_frames.h"
 
 namespace patternd {
 namespace {
@@ -42,6 +43,10 @@ Result<std::unique_ptr<FrameProcessor>> make_configured_processor(const ComputeC
     });
   }
   return std::move(chosen->processor);
+}
+
+std::unique_ptr<FrameAllocator> make_configured_frame_memory(const ComputeConfig& compute) {
+  return cuda::make_frame_memory(options_of(compute), std::make_unique<AlignedFrameAllocator>());
 }
 
 }  // namespace patternd

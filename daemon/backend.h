@@ -5,6 +5,7 @@
 
 #include "daemon/configuration.h"
 #include "pipeline/frame_processor.h"
+#include "pipeline/source.h"
 
 namespace patternd {
 
@@ -12,5 +13,9 @@ namespace patternd {
 // what `auto` chose, and why, is logged once and stands in status.
 [[nodiscard]] Result<std::unique_ptr<FrameProcessor>> make_configured_processor(
     const ComputeConfig& compute, const ProcessorConfig& config);
+
+// Memory for the camera's frames in the reach of what will compute them.
+[[nodiscard]] std::unique_ptr<FrameAllocator> make_configured_frame_memory(
+    const ComputeConfig& compute);
 
 }  // namespace patternd

@@ -66,8 +66,9 @@ Result<SourceFormat> Capture::open() {
   opened_ns_ = monotonic_ns();
   const std::lock_guard<std::mutex> lock(mutex_);
   state_.description = open_source_->source->description();
-  state_.path = name_of(open_source_->source->capture_path());
-  state_.memory = memory.frames->kind();
+  const CapturePath path = open_source_->source->capture_path();
+  state_.path = name_of(path);
+  state_.capture = std::string(sentence_of(path)) + ", " + memory.frames->kind() + " memory";
   state_.reason = "opened, no frame yet";
   return format;
 }

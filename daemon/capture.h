@@ -77,7 +77,7 @@ struct CaptureState {
   std::string reason = "not opened yet";
   std::string description;  // the source's line, once opened
   std::string path;         // how frames come into our memory
-  std::string memory;       // and what kind of memory that is
+  std::string capture;      // the same as a sentence, with the kind of memory
   std::uint64_t frames = 0;
   std::uint64_t dropped = 0;  // frames lost before they could be computed
   std::uint64_t reopened = 0;

@@ -204,8 +204,10 @@ int serve(const CommandLine& line, const FileDescriptor& signals, Configuration 
     report(inherited.error().message);
     return exit_code_of(inherited.error());
   }
-  auto service = Service::create(line.options, std::move(configuration),
-                                 {make_source, make_configured_processor}, std::move(*inherited));
+  auto service =
+      Service::create(line.options, std::move(configuration),
+                      {make_source, make_configured_processor, make_configured_frame_memory},
+                      std::move(*inherited));
   if (!service) {
     report(service.error().message);
     return exit_code_of(service.error());

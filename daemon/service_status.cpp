@@ -19,7 +19,7 @@ Json camera_json(const Configuration& configuration, const CaptureState& state) 
   if (state.lost) camera["reason"] = state.reason;
   camera["description"] = state.description;
   camera["capture_path"] = state.path;
-  camera["frame_memory"] = state.memory;
+  camera["capture"] = state.capture;
   camera["frames"] = state.frames;
   camera["dropped"] = state.dropped;
   camera["reopened"] = state.reopened;

@@ -37,13 +37,15 @@ class FrameAllocator {
  public:
   virtual ~FrameAllocator() = default;
   [[nodiscard]] virtual Result<std::uint8_t*> allocate(std::size_t size_bytes) = 0;
-  // What kind of memory, for status: "plain", "page-locked", "mapped", "managed". Any thread.
+  // What kind of memory, for status: "plain", "page-locked", "mapped", "managed".
   [[nodiscard]] virtual const char* kind() const { return "plain"; }
 };
 
-// How frames come into our buffers; shown in status.
-enum class CapturePath { kUserPointer, kOneCopy, kDecoded };
+// How frames come into our buffers: written there by the driver (V4L2 USERPTR) or by the pipeline's
+// element (GStreamer), copied there, or decoded there. Names and sentences are for status.
+enum class CapturePath { kUserPointer, kPipelineMemory, kOneCopy, kDecoded };
 [[nodiscard]] const char* name_of(CapturePath path);
+[[nodiscard]] const char* sentence_of(CapturePath path);
 
 // What became of a source's frames since it was made; they only rise.
 struct SourceCounters {

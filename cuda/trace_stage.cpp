@@ -305,7 +305,8 @@ Result<void> TraceStage::create_tables(const std::shared_ptr<const Device>& devi
     refine_.trace.team_blocks = team_for(*device, plans, most_pieces(refines));
     refine_shape_.grid_x =
         1 + static_cast<unsigned>(most) * static_cast<unsigned>(refine_.trace.team_blocks);
-    parameters_.team_limit = std::max(parameters_.team_limit, static_cast<int>(most));
+    if (refine_.trace.team_blocks > 1)
+      parameters_.team_limit = std::max(parameters_.team_limit, static_cast<int>(most));
     refine_shape_.grid_y = static_cast<unsigned>(plans.size());
   });
   if (!tables) return tl::make_unexpected(tables.error());

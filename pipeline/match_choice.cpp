@@ -73,8 +73,15 @@ bool same_pose(const PatternPlan& plan, const TraceStep& step, const Candidate& 
 std::size_t rivals_of(const PatternPlan& plan, const Candidate& match,
                       const std::vector<Candidate>& losers, Rivals& rivals) {
   const TraceStep& top = plan.steps.front();
+  const ImageView picture = plan.search.pattern->picture.view();
+  const double half_diagonal = 0.5 * std::hypot(picture.width, picture.height);
   std::size_t count = 0;
   for (const Candidate& loser : losers) {
+    // Circles that don't meet, rectangles within them that don't overlap: most losers.
+    const double reach = half_diagonal * (match.scale + loser.scale);
+    const double dx = match.x - loser.x;
+    const double dy = match.y - loser.y;
+    if (dx * dx + dy * dy >= reach * reach) continue;
     if (!(loser.score > 0) || same_pose(plan, top, match, loser)) continue;
     if (count == rivals.size() && !better_rival(loser, rivals[count - 1])) continue;
     if (overlap_of(rectangle_of(plan, match), rectangle_of(plan, loser)) <=

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "pipeline/cubic_sampling.h"
@@ -254,10 +255,12 @@ Regression regress(const RefinePattern& p, const TraceImage& image, TraceScratch
   return out;
 }
 
-// Sum of the squared weights of a cubic sample at x along one axis.
+// Sum of the squared weights of a cubic sample at x along one axis, the same at equal distances
+// left and right of a pixel: so rounding towards zero does, which takes no call.
 double squared_weights(double x) {
+  const double off = std::abs(x - static_cast<double>(static_cast<std::int64_t>(x)));
   double sum = 0;
-  for (const double weight : cubic_weights(x - std::floor(x))) sum += weight * weight;
+  for (const double weight : cubic_weights(off)) sum += weight * weight;
   return sum;
 }
 

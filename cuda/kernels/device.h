@@ -206,6 +206,12 @@ PATTERND_DEVICE double fused(double a, double b, double c) { return __fma_rn(a, 
 PATTERND_DEVICE double root(double value) { return __dsqrt_rn(value); }
 PATTERND_DEVICE float root(float value) { return __fsqrt_rn(value); }
 #endif
+// 1 / sqrt(value), to 2e-7 of it, in one instruction.
+PATTERND_DEVICE float inverse_root(float value) {
+  float result;
+  asm("rsqrt.approx.f32 %0, %1;" : "=f"(result) : "f"(value));
+  return result;
+}
 PATTERND_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
 PATTERND_DEVICE int maximum(int a, int b) { return a > b ? a : b; }
 PATTERND_DEVICE float minimum(float a, float b) {

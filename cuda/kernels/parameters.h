@@ -395,18 +395,25 @@ inline constexpr int kMostLosers = 512;  // a pattern
 
 inline constexpr int kKeepThreads = 256;  // a block of the choice of what goes on
 
-// What blocks that sum over one candidate's pixels together hand to each other; all zero between
-// launches. The pixels are cut into the same pieces however many blocks there are.
+// Blocks can sum over one candidate's pixels together, which are cut into the same pieces however
+// many blocks there are.
 inline constexpr int kMostPieces = 16;  // of a pattern, rows side by side
 inline constexpr int kPieceSums = 16;
-struct PoseTeam {
-  unsigned arrived;                         // blocks, from kTeamClosed on those that came too late
-  unsigned size;                            // blocks that take part; 0: not known yet
-  unsigned done;                            // pieces of work, all blocks' together
-  unsigned left;                            // blocks that have ended
-  double sums[2][kMostPieces][kPieceSums];  // of this pass and the one before
+// A piece's sum as two floats that add up to it, each in the upper half of a word whose lower half
+// says which pass it is of, counting from 1: who reads a word sees both or neither.
+struct alignas(16) TeamSum {
+  unsigned long long high;
+  unsigned long long low;
 };
-static_assert(sizeof(PoseTeam) == 4112);
+// What they hand to each other; all zero between launches.
+struct alignas(16) PoseTeam {
+  unsigned arrived;  // blocks, from kTeamClosed on those that came too late
+  unsigned size;     // blocks that take part; 0: not known yet
+  unsigned left;     // blocks that have ended
+  unsigned unused;
+  TeamSum sums[2][kMostPieces][kPieceSums];  // of this pass and the one before
+};
+static_assert(sizeof(PoseTeam) == 8208);
 inline constexpr unsigned kTeamClosed = 1U << 16;
 
 struct TraceParameters {

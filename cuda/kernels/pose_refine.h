@@ -40,7 +40,6 @@ struct RefineMemory {
   double coefficients[kRegressors];
   double information[kRegressors];  // the diagonal of the inverse Gram matrix
   double xy;                        // and its entry of the two shifts
-  double explained;                 // of the sum of squares
   TracedPose at;
   SamplingGrid grid;
   float radius;    // of the pattern, pixels
@@ -107,8 +106,8 @@ PATTERND_DEVICE RefinePixel pixel_at(const RefinePattern& refine, const TracePat
 template <bool kCubic>
 PATTERND_DEVICE void sum_piece(const RefinePattern& refine, const TracePattern& pattern,
                                const TraceImage& image, const SamplingGrid& grid, int piece,
-                               float (&sums)[kWarpSize]) {
-  constexpr int kAtOnce = kCubic ? 1 : 3;
+                               float (&sums)[kPieceSums]) {
+  constexpr int kAtOnce = kCubic ? 2 : 4;
   const float middle = refine_memory().middle;
   const int first_row = piece * refine.piece_rows;
   const int rows = minimum(refine.piece_rows, pattern.height - first_row);
@@ -163,9 +162,9 @@ PATTERND_DEVICE void sum_picture(const RefinePattern& refine, const TracePattern
   const int lane = thread_x() % kWarpSize;
 #pragma unroll 1
   for (int piece = team.member; piece < refine.pieces; piece += team.size) {
-    float sums[kWarpSize] = {};
+    float sums[kPieceSums] = {};
     sum_piece<kCubic>(refine, pattern, image, grid, piece, sums);
-    const float total = warp_totals(sums);
+    const float total = half_warp_totals(sums);
     if (lane < kPieceSums) memory.pieces[piece][thread_x() / kWarpSize][lane] = total;
   }
   block_barrier();
@@ -174,11 +173,8 @@ PATTERND_DEVICE void sum_picture(const RefinePattern& refine, const TracePattern
   if (team.size == 1) {
     for (int piece = 0; piece < refine.pieces; ++piece) total += piece_total(piece);
   } else {
-    PoseTeam& slot = *team.slot;
-    for (int piece = team.member; piece < refine.pieces; piece += team.size) {
-      const double own = piece_total(piece);
-      if (lane < kPieceSums) slot.sums[team.passes & 1U][piece][lane] = own;
-    }
+    for (int piece = team.member; piece < refine.pieces; piece += team.size)
+      give_sum(piece, piece_total(piece));
     total = team_total(refine.pieces);
   }
   if (lane < kPictureSums) memory.totals[lane] = total;
@@ -300,15 +296,11 @@ PATTERND_DEVICE bool solve(const RefinePattern& refine) {
   double own = 0;
   if (lane < kRegressors)
     for (int j = 0; j < kRegressors; ++j) own += inverse[lane * kRegressors + j] * memory.totals[j];
-  const double explained = warp_sum(lane < kRegressors ? own * memory.totals[lane] : 0.0);
   if (lane < kRegressors) {
     memory.coefficients[lane] = own;
     memory.information[lane] = inverse[lane * kRegressors + lane];
   }
-  if (lane == 0) {
-    memory.xy = inverse[kByX * kRegressors + kByX + 1];
-    memory.explained = explained;
-  }
+  if (lane == 0) memory.xy = inverse[kByX * kRegressors + kByX + 1];
   warp_barrier();
   const double gain = memory.coefficients[0];
   return gain > 1e-6 || gain < -1e-6;
@@ -319,7 +311,9 @@ PATTERND_DEVICE double residual_of(const RefinePattern& refine) {
   const RefineMemory& memory = refine_memory();
   const double pixels =
       refine.counted - (memory.grid.inside != 0 ? 0 : memory.hidden[kHiddenPixels]);
-  const double left = memory.totals[kSumSquare] - memory.explained;
+  double left = memory.totals[kSumSquare];
+#pragma unroll
+  for (int i = 0; i < kRegressors; ++i) left -= memory.coefficients[i] * memory.totals[i];
   const double freedom = pixels - refine.regressors;
   return (left > 0 ? left : 0) / (freedom > 1 ? freedom : 1);
 }

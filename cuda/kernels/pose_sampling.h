@@ -212,7 +212,7 @@ PATTERND_DEVICE Memory& pose_memory() {
 // One step of warp_totals: a lane keeps the half of its sums that its number says and hands over
 // the others.
 template <int kHalf>
-PATTERND_DEVICE void halve_sums(float (&sums)[kWarpSize]) {
+PATTERND_DEVICE void halve_sums(float* sums) {
   const bool upper = (thread_x() & kHalf) != 0;
 #pragma unroll
   for (int i = 0; i < kHalf; ++i) {
@@ -232,6 +232,15 @@ PATTERND_DEVICE float warp_totals(float (&sums)[kWarpSize]) {
   return sums[0];
 }
 
+// The same for 16 numbers: lanes i and i + 16 get the total of number i.
+PATTERND_DEVICE float half_warp_totals(float (&sums)[kWarpSize / 2]) {
+  halve_sums<8>(sums);
+  halve_sums<4>(sums);
+  halve_sums<2>(sums);
+  halve_sums<1>(sums);
+  return sums[0] + shuffle_xor(sums[0], kWarpSize / 2);
+}
+
 // NCC from sums over n pixels: clamped, 0 where the window or the visible part of the pattern has
 // no contrast. In float where only the better of two is asked for.
 template <class Real>
@@ -245,7 +254,9 @@ PATTERND_DEVICE Real score_of(Real n, Real t, Real tt, Real w, Real ww, Real tw,
   const Real contrast = least_contrast * least_contrast;
   const Real least = (contrast > kFlat ? contrast : kFlat) * n;
   if (!(energy >= least) || !(pattern_energy > kFlat * n)) return 0;
-  const Real score = (tw - t * w * per) / (root(energy) * root(pattern_energy));
+  const float per_length =
+      inverse_root(static_cast<float>(energy)) * inverse_root(static_cast<float>(pattern_energy));
+  const Real score = (tw - t * w * per) * static_cast<Real>(per_length);
   return score > 1 ? 1 : (score < -1 ? -1 : score);
 }
 

@@ -30,8 +30,19 @@ PATTERND_DEVICE Team& team_memory() {
   return team;
 }
 
-PATTERND_DEVICE double fresh(const double& value) {
-  return *static_cast<const volatile double*>(&value);
+PATTERND_DEVICE u64 tagged(float value, u32 pass) {
+  union {
+    float f;
+    u32 bits;
+  } of{value};
+  return static_cast<u64>(of.bits) << 32 | pass;
+}
+PATTERND_DEVICE float untagged(u64 word) {
+  union {
+    u32 bits;
+    float f;
+  } of{static_cast<u32>(word >> 32)};
+  return of.f;
 }
 
 // One thread.
@@ -64,38 +75,77 @@ PATTERND_DEVICE bool join_team(const TraceParameters& p, int search, int candida
   return team.member >= 0;
 }
 
-// Every block that called join_team, last of all; all threads.
+// Every block that called join_team, last of all; the last of them leaves the team's memory empty.
+// All threads.
 PATTERND_DEVICE void leave_team(const TraceParameters& p) {
+  __shared__ int last;
   if (p.team_blocks == 1) return;
-  block_barrier();
-  if (thread_x() != 0) return;
   PoseTeam& slot = *team_memory().slot;
-  if (atomic_add(&slot.left, 1U) + 1 == static_cast<u32>(p.team_blocks))
-    slot.arrived = slot.size = slot.done = slot.left = 0;
+  block_barrier();
+  if (thread_x() == 0)
+    last = atomic_add(&slot.left, 1U) + 1 == static_cast<u32>(p.team_blocks) ? 1 : 0;
+  block_barrier();
+  if (last == 0) return;
+  TeamSum* sums = &slot.sums[0][0][0];
+  for (int i = thread_x(); i < 2 * kMostPieces * kPieceSums; i += threads_x()) sums[i] = {0, 0};
+  if (thread_x() == 0) slot.arrived = slot.size = slot.left = 0;
 }
 
-// Lane i of the first warp has summed number i over the team's pieces that are this block's, into
-// the team's memory; this waits for the others' and returns the whole. One warp.
+// Hands lane i's sum over a piece to the others; one warp, its first kPieceSums lanes.
+PATTERND_DEVICE void give_sum(int piece, double sum) {
+  const Team& team = team_memory();
+  if (thread_x() >= kPieceSums) return;
+  TeamSum& out = team.slot->sums[team.passes & 1U][piece][thread_x()];
+  const float high = static_cast<float>(sum);
+  const u32 pass = team.passes + 1U;
+  *static_cast<volatile u64*>(&out.high) = tagged(high, pass);
+  *static_cast<volatile u64*>(&out.low) =
+      tagged(static_cast<float>(sum - static_cast<double>(high)), pass);
+}
+
+// Pieces whose sums are on their way at once.
+inline constexpr int kPiecesAtOnce = 8;
+// A lane's sum over a few pieces; false where one has not been given yet.
+PATTERND_DEVICE bool sum_given(const TeamSum (&sums)[kMostPieces][kPieceSums], int lane, int first,
+                               int pieces, u32 pass, double& sum) {
+  u64 high[kPiecesAtOnce];
+  u64 low[kPiecesAtOnce];
+#pragma unroll
+  for (int i = 0; i < kPiecesAtOnce; ++i) {
+    const TeamSum& from = sums[minimum(first + i, pieces - 1)][lane];
+    high[i] = *static_cast<const volatile u64*>(&from.high);
+    low[i] = *static_cast<const volatile u64*>(&from.low);
+  }
+  bool all = true;
+  sum = 0;
+#pragma unroll
+  for (int i = 0; i < kPiecesAtOnce; ++i) {
+    all = all && static_cast<u32>(high[i]) == pass && static_cast<u32>(low[i]) == pass;
+    if (first + i < pieces)
+      sum += static_cast<double>(untagged(high[i])) + static_cast<double>(untagged(low[i]));
+  }
+  return all;
+}
+
+// Lane i's sum over all pieces, this block's and the others', when all have given theirs; one warp,
+// its first kPieceSums lanes. A pass's sums carry its number, so nothing else is waited for.
 PATTERND_DEVICE double team_total(int pieces) {
   Team& team = team_memory();
-  const int lane = thread_x();
-  const int side = static_cast<int>(team.passes & 1U);
-  device_fence();
+  const u32 pass = team.passes + 1U;
+  const TeamSum(&sums)[kMostPieces][kPieceSums] = team.slot->sums[team.passes & 1U];
+  const int lane = minimum(thread_x(), kPieceSums - 1);
   warp_barrier();
-  if (lane == 0) {
-    atomic_add(&team.slot->done, 1U);
-    const u32 all = (team.passes + 1U) * static_cast<u32>(team.size);
-    int looks = 0;
-    while (load_fresh(&team.slot->done) < all && looks < kMostLooksForTeam) ++looks;
-    if (looks == kMostLooksForTeam) store_through(team.broken, 1U);
-    ++team.passes;
-  }
-  warp_barrier();
-  device_fence();
   double total = 0;
-#pragma unroll 4
-  for (int piece = 0; piece < pieces; ++piece)
-    if (lane < kPieceSums) total += fresh(team.slot->sums[side][piece][lane]);
+  int looks = 0;
+  for (int first = 0; first < pieces; first += kPiecesAtOnce) {
+    double some = 0;
+    for (bool all = false; !all && looks < kMostLooksForTeam; ++looks)
+      all = sum_given(sums, lane, first, pieces, pass, some);
+    total += some;
+  }
+  if (looks >= kMostLooksForTeam) store_through(team.broken, 1U);
+  warp_barrier();
+  if (thread_x() == 0) team.passes = pass;
   return total;
 }
 

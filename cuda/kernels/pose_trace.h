@@ -21,7 +21,7 @@ inline constexpr int kMiddleShift = kShifts / 2;
 inline constexpr int kMostMoves = 4;
 
 // What a look at a pose and its eight shifts shows.
-struct Look {
+struct alignas(16) Look {
   float score;  // the best
   float visible;
   float left, right, up, down;  // the scores beside the middle one
@@ -32,7 +32,9 @@ enum TracePhase { kSettling, kFollowing, kResettling };
 enum TraceAxis { kAngle, kScale, kNoAxis };
 enum TraceSide { kMiddle, kBefore, kAfter };
 
-// Where the trace of a candidate stands; one thread's.
+// Where the trace of a candidate stands. All lanes of the first warp decide alike, each in its own
+// registers, for one alone would wait for every number that it fetches or leaves; while all look,
+// it waits in shared memory.
 struct TraceState {
   TracedPose at;
   TracedPose trial;  // where settling looks now
@@ -42,7 +44,8 @@ struct TraceState {
   int phase;
   int axis;
   int moves;
-  int first;  // the first look of settling
+  int first;   // the first look of settling
+  int wanted;  // bits of the poses to look at; 0: done
 };
 
 struct TraceMemory {
@@ -51,7 +54,6 @@ struct TraceMemory {
   float scores[kPoses][kShifts];
   float visible[kPoses][kShifts];
   SamplingGrid grid[kPoses];
-  TracedPose pose[kPoses];
   Look look[kPoses];
   TraceState state;
   float middle;    // a grey value near the window's, which keeps the sums of squares small
@@ -70,11 +72,16 @@ struct PoseThread {
 };
 // Warps that each of the poses of a mask has.
 PATTERND_DEVICE int warps_of_each(int poses) {
-  return threads_x() / kWarpSize / population(static_cast<u32>(poses));
+  static_assert(kPoses == 3);
+  const int warps = threads_x() / kWarpSize;
+  const int count = population(static_cast<u32>(poses));
+  return count == 1 ? warps : (count == 2 ? warps / 2 : warps / 3);
 }
 PATTERND_DEVICE PoseThread pose_thread(int poses) {
   const int warps = warps_of_each(poses);
-  const int place = thread_x() / kWarpSize / warps;
+  const int warp = thread_x() / kWarpSize;
+  const int place =
+      (warp >= warps ? 1 : 0) + (warp >= 2 * warps ? 1 : 0) + (warp >= 3 * warps ? 1 : 0);
   int left = poses;
   for (int i = 0; i < place; ++i) left &= left - 1;
   return {left == 0 ? -1 : lowest_bit(static_cast<u32>(left)),
@@ -87,11 +94,20 @@ struct Strip {
   __device__ int pitch() const { return width + 2; }
 };
 
-// The picture's samples less `middle`, 0 where there is none; or with `hidden` 1 where there is
-// none, else 0.
-PATTERND_DEVICE void fill_strip(const TraceImage& image, const PoseThread& own, const Strip& strip,
-                                bool hidden) {
-  constexpr int kAtOnce = 3;
+// A sample that there is none of: it adds nothing to a sum, and no other is ever negative and 0.
+inline constexpr float kHiddenSample = -0.0F;
+PATTERND_DEVICE bool is_hidden(float sample) {
+  union {
+    float f;
+    u32 bits;
+  } of{sample};
+  return of.bits == 0x80000000U;
+}
+
+// The picture's samples less `middle`.
+PATTERND_DEVICE void fill_strip(const TraceImage& image, const PoseThread& own,
+                                const Strip& strip) {
+  constexpr int kAtOnce = 5;
   const SamplingGrid grid = trace_memory().grid[own.pose];
   float* tile = trace_memory().tile[own.pose];
   const float middle = trace_memory().middle;
@@ -105,12 +121,11 @@ PATTERND_DEVICE void fill_strip(const TraceImage& image, const PoseThread& own, 
         for (int i = 0; i < kAtOnce; ++i)
           at[i] = locate(image, grid, strip.x + x[i], strip.y + minimum(y[i], rows - 1));
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i)
-          values[i] = hidden ? 1.0F - at[i].visible
-                             : (bilinear_at(image, grid, at[i]) - middle) * at[i].visible;
+        for (int i = 0; i < kAtOnce; ++i) values[i] = bilinear_at(image, grid, at[i]) - middle;
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i)
-          if (y[i] < rows) tile[y[i] * pitch + x[i]] = values[i];
+          if (y[i] < rows)
+            tile[y[i] * pitch + x[i]] = at[i].visible != 0.0F ? values[i] : kHiddenSample;
       });
 }
 
@@ -118,12 +133,11 @@ struct alignas(8) TracePixel {
   float value, mask;
 };
 
-// Sums of nine shifts: ΣTW, ΣW, ΣW² over the mask; or with `hidden` the hidden pixels' ΣT, number,
-// ΣT². One piece of code for both: the kernels run so shortly that fetching it is what they wait
-// for.
+// Sums of nine shifts: ΣTW, ΣW, ΣW² over the mask; or of the hidden pixels ΣT, number, ΣT².
+template <bool kHidden>
 PATTERND_DEVICE void add_strip(const TracePattern& pattern, const PoseThread& own,
-                               const Strip& strip, bool hidden, float (&sums)[kWarpSize]) {
-  constexpr int kAtOnce = 2;
+                               const Strip& strip, float (&sums)[kWarpSize]) {
+  constexpr int kAtOnce = 4;
   const float* tile = trace_memory().tile[own.pose];
   const TracePixel* pixels =
       global<const TracePixel>(pattern.pixels) + strip.y * pattern.width + strip.x;
@@ -139,36 +153,42 @@ PATTERND_DEVICE void add_strip(const TracePattern& pattern, const PoseThread& ow
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
           const float* corner = tile + minimum(y[i], strip.height - 1) * pitch + x[i];
-          const float square = p[i].value * p[i].value;
 #pragma unroll
           for (int k = 0; k < kShifts; ++k) {
-            const float w = corner[k / 3 * pitch + k % 3];
+            const float sample = corner[k / 3 * pitch + k % 3];
+            const float w = !kHidden ? sample : (is_hidden(sample) ? 1.0F : 0.0F);
             sums[k] = fused(p[i].value, w, sums[k]);
             sums[kShifts + k] = fused(p[i].mask, w, sums[kShifts + k]);
             sums[2 * kShifts + k] =
-                fused(hidden ? square : p[i].mask * w, w, sums[2 * kShifts + k]);
+                fused(kHidden ? p[i].value * p[i].value : p[i].mask * w, w, sums[2 * kShifts + k]);
           }
         }
       });
 }
 
 // The sums over the whole pattern for the poses of a mask, as add_strip numbers them: those of each
-// warp in `scratch`. Ends at a barrier.
+// warp in `scratch`. For the hidden ones those of the visible pixels have been summed before. Ends
+// at a barrier.
+template <bool kHidden>
 PATTERND_DEVICE_CALL void pattern_sums(const TracePattern& pattern, const TraceImage& image,
-                                       int poses, bool hidden) {
+                                       int poses) {
   const PoseThread own = pose_thread(poses);
   float sums[kWarpSize] = {};
   const int most_width = pattern.strip_width;
   const int rows = pattern.strip_rows;
+  // A pattern in one strip has its samples in shared memory still.
+  const bool kept = kHidden && most_width >= pattern.width && rows >= pattern.height;
   for (int y = 0; y < pattern.height; y += rows) {
     for (int x = 0; x < pattern.width; x += most_width) {
       const Strip strip = {x, y, minimum(most_width, pattern.width - x),
                            minimum(rows, pattern.height - y)};
-      // The strip before has been read.
-      if (x + y > 0) block_barrier();
-      if (own.pose >= 0) fill_strip(image, own, strip, hidden);
-      block_barrier();
-      if (own.pose >= 0) add_strip(pattern, own, strip, hidden, sums);
+      if (!kept) {
+        // The strip before has been read.
+        if (x + y > 0) block_barrier();
+        if (own.pose >= 0) fill_strip(image, own, strip);
+        block_barrier();
+      }
+      if (own.pose >= 0) add_strip<kHidden>(pattern, own, strip, sums);
     }
   }
   trace_memory().scratch[thread_x() / kWarpSize][thread_x() % kWarpSize] = warp_totals(sums);
@@ -228,7 +248,7 @@ PATTERND_DEVICE void judge(const TracePattern& pattern, int wanted, const ShiftS
                            static_cast<float>(pattern.least_contrast));
     if (n < static_cast<float>(pattern.least_visible) * counted) score = 0;
     memory.scores[pose][lane % kShifts] = inverted != 0 ? -score : score;
-    memory.visible[pose][lane % kShifts] = n / counted;
+    memory.visible[pose][lane % kShifts] = hidden.second == 0 ? 1.0F : n / counted;
   }
   warp_barrier();
   if (lane < kPoses && (wanted >> lane & 1) != 0)
@@ -245,11 +265,11 @@ PATTERND_DEVICE void look_around(const TracePattern& pattern, const TraceImage& 
   const int shift = thread_x() % kShifts;
   ShiftSums seen = {};
   ShiftSums hidden = {};
-  pattern_sums(pattern, image, wanted, false);
+  pattern_sums<false>(pattern, image, wanted);
   if (judges) seen = shift_sums(wanted, pose, shift);
   if (incomplete != 0) {
     block_barrier();
-    pattern_sums(pattern, image, incomplete, true);
+    pattern_sums<true>(pattern, image, incomplete);
     if (judges) hidden = shift_sums(incomplete, pose, shift);
   }
   if (judges) judge(pattern, wanted, seen, hidden, inverted);
@@ -275,8 +295,8 @@ PATTERND_DEVICE float parabola_top(float before, float middle, float after) {
   return top > 0.5F ? 0.5F : (top < -0.5F ? -0.5F : top);
 }
 
-PATTERND_DEVICE_CALL TracedPose stepped(const TracePattern& pattern, TracedPose pose, int axis,
-                                        double steps) {
+PATTERND_DEVICE TracedPose stepped(const TracePattern& pattern, TracedPose pose, int axis,
+                                   double steps) {
   if (axis == kAngle) pose.angle_deg += steps * pattern.angle_step_deg;
   if (axis == kScale) pose.scale *= 1 + steps * pattern.scale_step;
   return pose;
@@ -288,15 +308,17 @@ PATTERND_DEVICE int axis_after(const TracePattern& pattern, int axis) {
   return kNoAxis;
 }
 
-PATTERND_DEVICE void want(int side, const TracedPose& pose) {
-  trace_memory().pose[side] = pose;
-  trace_memory().wanted |= 1 << side;
+// The pose of a side that is wanted.
+PATTERND_DEVICE TracedPose pose_beside(const TracePattern& pattern, const TraceState& state,
+                                       int side) {
+  TracedPose pose = state.trial;
+  if (state.phase == kFollowing) pose = state.at;
+  const double steps = side == kMiddle ? 0 : (side == kBefore ? -1 : 1);
+  return stepped(pattern, pose, state.axis, steps);
 }
 
-PATTERND_DEVICE void want_sides(const TracePattern& pattern, int axis, const TracedPose& pose) {
-  if (axis == kNoAxis) return;
-  want(kBefore, stepped(pattern, pose, axis, -1));
-  want(kAfter, stepped(pattern, pose, axis, 1));
+PATTERND_DEVICE void want_sides(TraceState& state) {
+  if (state.axis != kNoAxis) state.wanted |= 1 << kBefore | 1 << kAfter;
 }
 
 PATTERND_DEVICE void settle_from(const TracedPose& pose, int phase, TraceState& state) {
@@ -304,7 +326,7 @@ PATTERND_DEVICE void settle_from(const TracedPose& pose, int phase, TraceState& 
   state.trial = pose;
   state.first = 1;
   state.moves = 0;
-  want(kMiddle, pose);
+  state.wanted = 1 << kMiddle;
 }
 
 // To the best shift of a look.
@@ -314,8 +336,8 @@ PATTERND_DEVICE TracedPose shifted_to(const TracePattern& pattern, const TracedP
 }
 
 // The end: at the top between the shifts, or at the best of them.
-PATTERND_DEVICE_CALL void finish(const TracePattern& pattern, const TraceState& state,
-                                 TracedCandidate& candidate) {
+PATTERND_DEVICE void finish(const TracePattern& pattern, const TraceState& state,
+                            TracedCandidate& candidate) {
   const Look& around = state.around;
   float dx = static_cast<float>(around.dx);
   float dy = static_cast<float>(around.dy);
@@ -323,14 +345,16 @@ PATTERND_DEVICE_CALL void finish(const TracePattern& pattern, const TraceState& 
     dx = parabola_top(around.left, around.score, around.right);
     dy = parabola_top(around.up, around.score, around.down);
   }
-  candidate.pose = shifted(pattern, state.at, dx, dy);
+  const TracedPose pose = shifted(pattern, state.at, dx, dy);
+  if (thread_x() != 0) return;
+  candidate.pose = pose;
   candidate.score = static_cast<double>(around.score);
   candidate.visible = static_cast<double>(around.visible);
 }
 
 // All axes followed: at the new angle another shift may be best.
-PATTERND_DEVICE_CALL void end_axes(const TracePattern& pattern, TraceState& state,
-                                   TracedCandidate& candidate) {
+PATTERND_DEVICE void end_axes(const TracePattern& pattern, TraceState& state,
+                              TracedCandidate& candidate) {
   if (state.around.dx != 0 || state.around.dy != 0)
     settle_from(shifted_to(pattern, state.at, state.around), kResettling, state);
   else
@@ -339,21 +363,22 @@ PATTERND_DEVICE_CALL void end_axes(const TracePattern& pattern, TraceState& stat
 
 // With the looks to either side known: one step on to the better one, or the top between them and
 // on to the next axis.
-PATTERND_DEVICE_CALL void follow_on(const TracePattern& pattern, TraceState& state,
-                                    TracedCandidate& candidate) {
+PATTERND_DEVICE void follow_on(const TracePattern& pattern, TraceState& state,
+                               TracedCandidate& candidate) {
   const bool lower =
       state.before.score > state.around.score && state.before.score >= state.after.score;
   if (state.moves < kMostMoves && (lower || state.after.score > state.around.score)) {
     ++state.moves;
     state.at = stepped(pattern, state.at, state.axis, lower ? -1 : 1);
-    const Look next = lower ? state.before : state.after;
-    if (lower)
-      state.after = state.around;
-    else
-      state.before = state.around;
-    state.around = next;
-    const int side = lower ? kBefore : kAfter;
-    want(side, stepped(pattern, state.at, state.axis, lower ? -1 : 1));
+    const Look left = state.around;
+    if (lower) {
+      state.around = state.before;
+      state.after = left;
+    } else {
+      state.around = state.after;
+      state.before = left;
+    }
+    state.wanted = 1 << (lower ? kBefore : kAfter);
     return;
   }
   const float top = parabola_top(state.before.score, state.around.score, state.after.score);
@@ -361,7 +386,7 @@ PATTERND_DEVICE_CALL void follow_on(const TracePattern& pattern, TraceState& sta
   state.axis = axis_after(pattern, state.axis);
   state.moves = 0;
   if (state.axis != kNoAxis)
-    want_sides(pattern, state.axis, state.at);
+    want_sides(state);
   else
     end_axes(pattern, state, candidate);
 }
@@ -379,85 +404,87 @@ PATTERND_DEVICE bool settled(const TracePattern& pattern, TraceState& state) {
   if ((state.around.dx == 0 && state.around.dy == 0) || state.moves == kMostMoves) return true;
   ++state.moves;
   state.trial = shifted_to(pattern, state.at, state.around);
-  want(kMiddle, state.trial);
-  if (state.phase == kSettling) want_sides(pattern, state.axis, state.trial);
+  state.wanted = 1 << kMiddle;
+  if (state.phase == kSettling) want_sides(state);
   return false;
 }
 
-// From what the last looks showed to the poses that are wanted next.
-PATTERND_DEVICE void go_on(const TracePattern& pattern, int looked, TraceState& state,
+// From what the last looks showed to the poses that are wanted next; the first warp.
+PATTERND_DEVICE void go_on(const TracePattern& pattern, TraceState& state,
                            TracedCandidate& candidate) {
   const TraceMemory& memory = trace_memory();
+  const int looked = state.wanted;
+  state.wanted = 0;
   if (state.phase == kFollowing) {
     if ((looked & 1 << kBefore) != 0) state.before = memory.look[kBefore];
     if ((looked & 1 << kAfter) != 0) state.after = memory.look[kAfter];
-    follow_on(pattern, state, candidate);
-    return;
-  }
-  if (!settled(pattern, state)) return;
-  if (state.phase == kResettling) {
-    finish(pattern, state, candidate);
-  } else if (static_cast<double>(state.around.score) < pattern.hopeless_score) {
-    candidate.pose = state.at;
-    candidate.score = static_cast<double>(state.around.score);
-  } else if (state.axis == kNoAxis) {
-    end_axes(pattern, state, candidate);
   } else {
+    if (!settled(pattern, state)) return;
+    if (state.phase == kResettling) {
+      finish(pattern, state, candidate);
+      return;
+    }
+    if (static_cast<double>(state.around.score) < pattern.hopeless_score) {
+      if (thread_x() == 0) {
+        candidate.pose = state.at;
+        candidate.score = static_cast<double>(state.around.score);
+      }
+      return;
+    }
+    if (state.axis == kNoAxis) {
+      end_axes(pattern, state, candidate);
+      return;
+    }
     state.phase = kFollowing;
     state.moves = 0;
-    follow_on(pattern, state, candidate);
   }
+  follow_on(pattern, state, candidate);
 }
 
-// One thread.
-PATTERND_DEVICE_CALL void advance(const TracePattern& pattern, TracedCandidate& candidate) {
-  TraceMemory& memory = trace_memory();
-  const int looked = memory.wanted;
-  memory.wanted = 0;
-  go_on(pattern, looked, memory.state, candidate);
+PATTERND_DEVICE void begin(const TracePattern& pattern, const TracedPose& pose, TraceState& state) {
+  state.axis = axis_after(pattern, -1);
+  settle_from(pose, kSettling, state);
+  want_sides(state);
 }
 
-PATTERND_DEVICE_CALL void begin(const TracePattern& pattern, const TracedPose& pose) {
+// The wanted poses' grids, a lane a pose, and at first the middle; one warp.
+PATTERND_DEVICE void lay_grids(const TracePattern& pattern, const TraceImage& image,
+                               const TracedPose& pose, int wanted, bool first) {
   TraceMemory& memory = trace_memory();
-  memory.wanted = 0;
-  memory.state.axis = axis_after(pattern, -1);
-  settle_from(pose, kSettling, memory.state);
-  want_sides(pattern, memory.state.axis, pose);
-}
-
-// The wanted poses' grids, and at first the middle; one warp.
-PATTERND_DEVICE void lay_grids(const TracePattern& pattern, const TraceImage& image, bool first) {
-  TraceMemory& memory = trace_memory();
-  const int pose = thread_x();
+  const int side = thread_x();
   bool partly = false;
-  if (pose < kPoses && (memory.wanted >> pose & 1) != 0) {
-    const SamplingGrid grid = grid_of(pattern, image, memory.pose[pose], 1);
-    memory.grid[pose] = grid;
+  if (side < kPoses && (wanted >> side & 1) != 0) {
+    const SamplingGrid grid = grid_of(pattern, image, pose, 1);
+    memory.grid[side] = grid;
     partly = grid.inside == 0;
-    if (pose == kMiddle && first) {
+    if (side == kMiddle && first) {
       const Located centre = locate(image, grid, pattern.width / 2 + 1, pattern.height / 2 + 1);
       memory.middle = bilinear_at(image, grid, centre) * centre.visible;
     }
   }
   const u32 incomplete = warp_ballot(partly);
-  if (pose == 0) memory.incomplete = static_cast<int>(incomplete);
+  if (side != 0) return;
+  memory.wanted = wanted;
+  memory.incomplete = static_cast<int>(incomplete);
 }
 
 // One level: the candidate (in shared memory) goes to the best place near by, with its score.
 PATTERND_DEVICE_CALL void trace_step(const TracePattern& pattern, const TraceImage& image,
                                      TracedCandidate& candidate) {
-  const TraceMemory& memory = trace_memory();
+  TraceMemory& memory = trace_memory();
   block_barrier();
   for (bool first = true;; first = false) {
     if (thread_x() < kWarpSize) {
-      if (thread_x() == 0) {
-        if (first)
-          begin(pattern, candidate.pose);
-        else
-          advance(pattern, candidate);
+      TraceState state = {};
+      if (first) {
+        begin(pattern, candidate.pose, state);
+      } else {
+        state = memory.state;
+        go_on(pattern, state, candidate);
       }
+      lay_grids(pattern, image, pose_beside(pattern, state, thread_x()), state.wanted, first);
       warp_barrier();
-      lay_grids(pattern, image, first);
+      if (thread_x() == 0) memory.state = state;
     }
     block_barrier();
     // Read before the first warp goes on to the next.

@@ -66,15 +66,8 @@ PATTERND_KERNEL __launch_bounds__(kMostPoseThreads) patternd_trace_glance(const 
   const TraceImage& image = global<const TraceImage>(p.images)[pattern.image_level];
   TracedCandidate& candidate =
       global<TracedCandidate>(p.candidates)[static_cast<i64>(search) * p.select_limit + index];
-  TraceMemory& memory = trace_memory();
-  if (thread_x() < kWarpSize) {
-    if (thread_x() == 0) {
-      memory.wanted = 0;
-      want(kMiddle, candidate.pose);
-    }
-    warp_barrier();
-    lay_grids(pattern, image, true);
-  }
+  const TraceMemory& memory = trace_memory();
+  if (thread_x() < kWarpSize) lay_grids(pattern, image, candidate.pose, 1 << kMiddle, true);
   block_barrier();
   look_around(pattern, image, memory.wanted, memory.incomplete, candidate.inverted);
   if (thread_x() == 0) candidate.score = static_cast<double>(memory.look[kMiddle].score);

@@ -1,8 +1,10 @@
 // Whole frames: GPU and CPU find the same.
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 
 #include "cuda/cuda_processor.h"
+#include "cuda/memory.h"
 #include "pipeline/match_angles.h"
 #include "tests/gpu/gpu.h"
 #include "tests/support/reference_rectify.h"
@@ -218,6 +220,40 @@ TEST_P(GpuFrameInMemory, FindsWhatTheCpuFindsBehindACalibration) {
   expect_same(config, scene.picture, GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(Mode, GpuFrameInMemory, ::testing::Values("copy", "mapped", "managed"));
+
+// Read in place where it is page-locked, copied where it is not.
+TEST(GpuFrame, FindsTheSameWhereverTheFrameLies) {
+  PATTERND_NEEDS_GPU();
+  for (const PixelFormat format : {PixelFormat::kGray8, PixelFormat::kGray16}) {
+    SCOPED_TRACE(patternd::name_of(format));
+    std::mt19937 random(31);
+    SceneOptions options;
+    options.width = 641;
+    options.height = 479;
+    options.format = format;
+    const Scene scene = make_scene(options, random);
+    const RawImageView frame = raw_of(scene.picture);
+    PageLockedFrameAllocator memory(device());
+    const auto place = memory.allocate(frame.size_bytes);
+    ASSERT_TRUE(place) << place.error().message;
+    std::copy_n(frame.data, frame.size_bytes, *place);
+    RawImageView page_locked = frame;
+    page_locked.data = *place;
+    auto gpu = make_cuda_processor(device(), "auto", config_for(scene.picture, scene.pattern, {}));
+    ASSERT_TRUE(gpu) << gpu.error().message;
+    FrameResult copied;
+    FrameResult in_place;
+    ASSERT_TRUE((*gpu)->process(frame, copied));
+    ASSERT_TRUE((*gpu)->process(page_locked, in_place));
+    EXPECT_FALSE(copied.matches.empty());
+    ASSERT_EQ(copied.matches.size(), in_place.matches.size());
+    for (std::size_t i = 0; i < copied.matches.size(); ++i) {
+      EXPECT_EQ(copied.matches[i].x_px, in_place.matches[i].x_px);
+      EXPECT_EQ(copied.matches[i].y_px, in_place.matches[i].y_px);
+      EXPECT_EQ(copied.matches[i].score, in_place.matches[i].score);
+    }
+  }
+}
 
 TEST(GpuFrame, PassesItsSelfTest) {
   PATTERND_NEEDS_GPU();

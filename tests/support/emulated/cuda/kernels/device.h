@@ -160,6 +160,7 @@ PATTERND_DEVICE float fused(float a, float b, float c) { return std::fma(a, b, c
 PATTERND_DEVICE double fused(double a, double b, double c) { return std::fma(a, b, c); }
 PATTERND_DEVICE float root(float value) { return std::sqrt(value); }
 PATTERND_DEVICE double root(double value) { return std::sqrt(value); }
+PATTERND_DEVICE float inverse_root(float value) { return 1.0F / std::sqrt(value); }
 PATTERND_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
 PATTERND_DEVICE int maximum(int a, int b) { return a > b ? a : b; }
 PATTERND_DEVICE float minimum(float a, float b) { return std::fmin(a, b); }

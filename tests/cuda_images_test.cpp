@@ -32,7 +32,7 @@ constexpr Form kKeplerOf32Bits = {32, 30, "4.1"};
 // Its file: those of a machine's own address size are embedded, the others are built beside them.
 std::string file_of(const Form& form) {
   const std::string architecture = std::to_string(form.architecture);
-  const std::string embedded = "universal_" + architecture + ".universal";
+  std::string embedded = "universal_" + architecture + ".universal";
   const std::string size = ".address_size " + std::to_string(form.bits);
   if (read(embedded).find(size) != std::string::npos) return embedded;
   return "universal" + std::to_string(form.bits) + "_" + architecture + ".ptx";

@@ -67,24 +67,20 @@ Result<void> FrameSlot::enqueue_luma(const FrameOnDevice& frame) {
 
 // What is the same for every frame.
 Result<void> FrameSlot::enqueue_stages() {
-  if (takes_frames()) return enqueue_from(2);
   if (!luma_->reads_in_place()) {
     if (auto ok = enqueue_luma(luma_->input()); !ok) return ok;
   }
-  return matcher_ ? enqueue_from(1) : Result<void>();
+  return matcher_ ? enqueue_search() : Result<void>();
 }
 
-Result<void> FrameSlot::enqueue_from(std::size_t stage) {
+Result<void> FrameSlot::enqueue_search() {
   using Enqueue = Result<void> (GpuMatcher::*)(const Stream&) const;
-  constexpr std::array<Enqueue, kTimedStages.size()> kStages = {nullptr,
-                                                                &GpuMatcher::enqueue_pyramid,
-                                                                &GpuMatcher::enqueue_search,
-                                                                &GpuMatcher::enqueue_suppression,
-                                                                &GpuMatcher::enqueue_trace,
-                                                                &GpuMatcher::enqueue_refine};
-  for (std::size_t i = stage; i < kStages.size(); ++i) {
+  constexpr std::array<Enqueue, kTimedStages.size() - 1> kStages = {
+      &GpuMatcher::enqueue_pyramid, &GpuMatcher::enqueue_search, &GpuMatcher::enqueue_suppression,
+      &GpuMatcher::enqueue_trace, &GpuMatcher::enqueue_refine};
+  for (std::size_t i = 0; i < kStages.size(); ++i) {
     if (auto ok = ((*matcher_).*kStages[i])(*stream_); !ok) return ok;
-    if (auto ok = stream_->record(moments_[i + 1]); !ok) return ok;
+    if (auto ok = stream_->record(moments_[i + 2]); !ok) return ok;
   }
   return {};
 }
@@ -97,23 +93,9 @@ Result<void> FrameSlot::bring(const RawImageView& frame) {
   return luma_->reads_in_place() ? enqueue_luma(*brought) : Result<void>();
 }
 
-// The frame and its pyramid, in one go where the GPU can read the frame in place.
-Result<void> FrameSlot::take(const RawImageView& frame) {
-  const DeviceView seen = luma_->in_place(*stream_, frame);
-  if (seen.address != 0 && matcher_->can_take(seen)) {
-    if (auto ok = stream_->record(moments_[1]); !ok) return ok;
-    if (auto ok = matcher_->enqueue_pyramid_taking(*stream_, seen); !ok) return ok;
-  } else {
-    if (auto ok = luma_->upload_frame(*stream_, frame); !ok) return tl::make_unexpected(ok.error());
-    if (auto ok = stream_->record(moments_[1]); !ok) return ok;
-    if (auto ok = matcher_->enqueue_pyramid(*stream_); !ok) return ok;
-  }
-  return stream_->record(moments_[2]);
-}
-
 Result<void> FrameSlot::start(const RawImageView& frame) {
   if (auto ok = stream_->record(moments_[0]); !ok) return ok;
-  if (auto ok = takes_frames() ? take(frame) : bring(frame); !ok) return ok;
+  if (auto ok = bring(frame); !ok) return ok;
   if (auto ok = graph_ ? graph_->replay(*stream_) : enqueue_stages(); !ok) return ok;
   return config_.blobs ? download(*stream_, luma_->picture(), picture_target_) : Result<void>();
 }

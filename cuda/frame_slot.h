@@ -45,14 +45,9 @@ class FrameSlot {
   [[nodiscard]] Result<void> allocate(const std::shared_ptr<const Device>& device, MemoryMode mode);
   [[nodiscard]] Result<void> allocate_matcher(const std::shared_ptr<const Device>& device);
   [[nodiscard]] Result<void> allocate_picture();
-  // Whether the pyramid can be made of the frame as the host has it; it is launched apart from the
-  // graph then, which knows no frame's address.
-  [[nodiscard]] bool takes_frames() const { return matcher_ && luma_->only_copies(); }
-  [[nodiscard]] Result<void> take(const RawImageView& frame);
   [[nodiscard]] Result<void> enqueue_stages();
   [[nodiscard]] Result<void> bring(const RawImageView& frame);
-  // From a stage after rectification on.
-  [[nodiscard]] Result<void> enqueue_from(std::size_t stage);
+  [[nodiscard]] Result<void> enqueue_search();
   [[nodiscard]] Result<void> enqueue_luma(const FrameOnDevice& frame);
   [[nodiscard]] Result<void> read_times(StageTimes& times) const;
 

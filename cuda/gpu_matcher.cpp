@@ -118,10 +118,6 @@ Result<GpuMatcher> GpuMatcher::create(const std::shared_ptr<const Device>& devic
 Result<void> GpuMatcher::enqueue_pyramid(const Stream& stream) const {
   return pyramid_->enqueue(stream, base_);
 }
-Result<void> GpuMatcher::enqueue_pyramid_taking(const Stream& stream,
-                                                const DeviceView& frame) const {
-  return pyramid_->enqueue_taking(stream, frame, base_);
-}
 Result<void> GpuMatcher::enqueue_search(const Stream& stream) const {
   return coarse_->enqueue_search(stream);
 }

@@ -25,10 +25,6 @@ class GpuMatcher {
 
   // The stages, in order.
   [[nodiscard]] Result<void> enqueue_pyramid(const Stream& stream) const;
-  // Instead: the same of a frame that is taken from the host's memory in place, into `base`.
-  [[nodiscard]] Result<void> enqueue_pyramid_taking(const Stream& stream,
-                                                    const DeviceView& frame) const;
-  [[nodiscard]] bool can_take(const DeviceView& frame) const { return pyramid_->can_take(frame); }
   [[nodiscard]] Result<void> enqueue_search(const Stream& stream) const;
   [[nodiscard]] Result<void> enqueue_suppression(const Stream& stream) const;
   [[nodiscard]] Result<void> enqueue_trace(const Stream& stream) const;

@@ -244,17 +244,6 @@ Result<void> LumaStage::copy_by_device(const Stream& stream, const RawImageView&
   return api.check(api.memcpy_2d_async(&copy, stream.get()), "cuMemcpy2DAsync of a frame");
 }
 
-DeviceView LumaStage::in_place(const Stream& stream, const RawImageView& frame) const {
-  DevicePointer pointer = 0;
-  // NOLINTNEXTLINE: the driver's parameter is not const, but only an address to it
-  void* host = const_cast<std::uint8_t*>(frame.data);
-  const Driver& api = stream.device()->driver();
-  if (!stream.device()->properties().can_map_host_memory ||
-      api.mem_host_get_device_pointer(&pointer, host, 0) != kSuccess)
-    return {};
-  return {pointer, frame.width, frame.height, static_cast<int>(frame.stride_bytes), input_.format};
-}
-
 Result<void> LumaStage::enqueue(const Stream& stream, const FrameOnDevice& frame) const {
   if (convert_) {
     ConvertParameters conversion = conversion_;

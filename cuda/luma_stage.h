@@ -34,11 +34,6 @@ class LumaStage {
   // frame must stay as it is until the stream has passed enqueue(). One in a source's memory
   // (FrameMemory) is not copied by the host.
   [[nodiscard]] Result<FrameOnDevice> upload_frame(const Stream& stream, const RawImageView& frame);
-  // Whether the picture that is searched is the frame itself, once it has been copied.
-  [[nodiscard]] bool only_copies() const { return !convert_ && !rectify_; }
-  // Where the GPU sees a frame in the host's memory: address 0 where it does not (memory that is
-  // not page-locked).
-  [[nodiscard]] DeviceView in_place(const Stream& stream, const RawImageView& frame) const;
   // Enqueues conversion and rectification.
   [[nodiscard]] Result<void> enqueue(const Stream& stream, const FrameOnDevice& frame) const;
 

@@ -83,11 +83,10 @@ inline constexpr int kPyramidThreads = 256;        // a block
 inline constexpr int kPyramidLevelsPerLaunch = 6;  // that a tile yields
 struct PyramidParameters {
   PyramidLevel levels[kPyramidLevelsPerLaunch + 1];  // [0] is read, the others are written
-  PyramidLevel copy;                                 // where a frame taken in place becomes level 0
   int level_count;                                   // the one read included
   int unused;
 };
-static_assert(sizeof(PyramidParameters) == 200);
+static_assert(sizeof(PyramidParameters) == 176);
 
 // ---- coarse search ------------------------------------------------------------------------------
 inline constexpr int kCoarseBlock = 16;     // positions that share a class, as on the CPU (kBlock)

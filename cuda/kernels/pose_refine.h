@@ -171,7 +171,7 @@ PATTERND_DEVICE void sum_picture(const RefinePattern& refine, const TracePattern
   if (thread_x() >= kWarpSize) return;
   double total = 0;
   if (team.size == 1) {
-    for (int piece = 0; piece < refine.pieces; ++piece) total += piece_total(piece);
+    for (int piece = 0; piece < refine.pieces; ++piece) total += as_given(piece_total(piece));
   } else {
     for (int piece = team.member; piece < refine.pieces; piece += team.size)
       give_sum(piece, piece_total(piece));

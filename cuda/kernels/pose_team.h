@@ -9,6 +9,7 @@
 
 #include "cuda/kernels/atomics.h"
 #include "cuda/kernels/device.h"
+#include "cuda/kernels/warp_words.h"
 
 namespace patternd::cuda {
 
@@ -91,6 +92,13 @@ PATTERND_DEVICE void leave_team(const TraceParameters& p) {
   if (thread_x() == 0) slot.arrived = slot.size = slot.left = 0;
 }
 
+// What is left of a sum where it is handed on, for teams of one too: results don't depend on size.
+PATTERND_DEVICE double as_given(double sum) {
+  const float high = static_cast<float>(sum);
+  return static_cast<double>(high) +
+         static_cast<double>(static_cast<float>(sum - static_cast<double>(high)));
+}
+
 // Hands lane i's sum over a piece to the others; one warp, its first kPieceSums lanes.
 PATTERND_DEVICE void give_sum(int piece, double sum) {
   const Team& team = team_memory();
@@ -105,9 +113,10 @@ PATTERND_DEVICE void give_sum(int piece, double sum) {
 
 // Pieces whose sums are on their way at once.
 inline constexpr int kPiecesAtOnce = 8;
-// A lane's sum over a few pieces; false where one has not been given yet.
+// Adds a lane's sums over a few pieces to `before`, in order; false where one has not been given
+// yet.
 PATTERND_DEVICE bool sum_given(const TeamSum (&sums)[kMostPieces][kPieceSums], int lane, int first,
-                               int pieces, u32 pass, double& sum) {
+                               int pieces, u32 pass, double before, double& sum) {
   u64 high[kPiecesAtOnce];
   u64 low[kPiecesAtOnce];
 #pragma unroll
@@ -117,7 +126,7 @@ PATTERND_DEVICE bool sum_given(const TeamSum (&sums)[kMostPieces][kPieceSums], i
     low[i] = *static_cast<const volatile u64*>(&from.low);
   }
   bool all = true;
-  sum = 0;
+  sum = before;
 #pragma unroll
   for (int i = 0; i < kPiecesAtOnce; ++i) {
     all = all && static_cast<u32>(high[i]) == pass && static_cast<u32>(low[i]) == pass;
@@ -138,10 +147,10 @@ PATTERND_DEVICE double team_total(int pieces) {
   double total = 0;
   int looks = 0;
   for (int first = 0; first < pieces; first += kPiecesAtOnce) {
-    double some = 0;
+    const double before = total;
+    // All lanes look as often as the last one must, so that they go on together.
     for (bool all = false; !all && looks < kMostLooksForTeam; ++looks)
-      all = sum_given(sums, lane, first, pieces, pass, some);
-    total += some;
+      all = warp_ballot(!sum_given(sums, lane, first, pieces, pass, before, total)) == 0;
   }
   if (looks >= kMostLooksForTeam) store_through(team.broken, 1U);
   warp_barrier();

@@ -27,6 +27,8 @@ PATTERND_DEVICE void follow_candidate(const TraceParameters& p, const TracePatte
   } else if (!refine_pose<false>(regression, pattern, image, candidate, near)) {
     trace_step(pattern, image, candidate);
   }
+  // All have read the score.
+  block_barrier();
   // Resampling blurs, and at the coarsest level that can cost a true find more than chance costs a
   // false one.
   if (thread_x() == 0 && pattern.coarsest != 0 && candidate.score < coarse_score)

@@ -42,7 +42,6 @@ const std::vector<Entry>& entries() {
       PATTERND_ENTRY(patternd_trace_glance),         PATTERND_ENTRY(patternd_trace_follow),
       PATTERND_ENTRY(patternd_trace_keep),           PATTERND_ENTRY(patternd_refine_pose),
       PATTERND_ENTRY(patternd_pyramid_halve_gray8),  PATTERND_ENTRY(patternd_pyramid_halve_gray16),
-      PATTERND_ENTRY(patternd_pyramid_take_gray8),   PATTERND_ENTRY(patternd_pyramid_take_gray16),
       PATTERND_ENTRY(patternd_convert_luma),         PATTERND_ENTRY(patternd_rectify_gray8),
       PATTERND_ENTRY(patternd_rectify_gray8_second), PATTERND_ENTRY(patternd_rectify_gray16),
       PATTERND_ENTRY(patternd_rectify_gray_f32)};

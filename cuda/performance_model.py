@@ -95,32 +95,31 @@ def pyramid(work):
                 formula="reads W·H, writes W·H·(1/4 + 1/16 + …); 25 a pixel written")
 
 
-# coarse_search.cu: prepare 40 a pixel of the level (two running sums over a warp); bound 14 a run
+# coarse_search.cu: prepare 40 a pixel of the level (two running sums over a warp); bound 25 a run, counted,
 # and position of a group; search a fused multiply-add a pixel of the template and position, a fifth
-# more for rounded rows and spans, and of all that a quarter more for loads and the list; judge 14 a run and 60 more for positions
-# that see only a part of the pattern (those over the bound are few beside them).
+# more for rounded rows and spans, and of all that a quarter more for loads and the list; judge
+# works on what the bounds leave, which depends on the picture: as the profiler counted in the frame of tests/gpu/figures.cpp.
 PREPARE_INSTRUCTIONS = 40
-RUN_INSTRUCTIONS = 14
+RUN_INSTRUCTIONS = 25
 SEARCH_OVERHEAD = 1.2 * 1.25
-JUDGE_INSTRUCTIONS = 60
+JUDGE_INSTRUCTIONS = 6.7
 
 
 def coarse(work):
     c = work["coarse"]
     pixels = work["coarse_width"] * work["coarse_height"]
-    runs = c["runs_of_groups"] / c["groups"]
     yield Work("coarse_prepare", pixels, 12 * pixels, PREPARE_INSTRUCTIONS * pixels,
                formula="reads 1 byte, writes 12; 40 a pixel of the level")
-    yield Work("coarse_bound", 8 * pixels, 4 * c["positions"] * c["groups"],
+    yield Work("coarse_bound", 8 * pixels, 8 * c["positions"] * c["groups"],
                RUN_INSTRUCTIONS * c["runs_of_groups"] * c["positions"],
-               formula="writes 4 a position and group; 14 a run and position")
+               formula="writes 8 a position and group; 25 a run and position, as counted")
     yield Work("coarse_search", 4 * pixels + 4 * c["pixels_of_planes"] +
-               4 * c["positions"] * c["groups"], 12 * c["border_positions"],
+               8 * c["positions"] * c["groups"], 0,
                SEARCH_OVERHEAD * c["multiply_adds"],
                formula="1.5 a position and pixel of all planes")
-    yield Work("coarse_judge", 12 * c["border_positions"] + 8 * pixels, 0,
-               (RUN_INSTRUCTIONS * runs + JUDGE_INSTRUCTIONS) * c["border_positions"],
-               formula="14 a run and 60 a position at the borders")
+    yield Work("coarse_judge", 8 * pixels, 0,
+               JUDGE_INSTRUCTIONS * c["positions"] * c["planes"],
+               formula="6.7 a position and plane, as counted")
 
 
 # A sample of the picture in a pattern's frame: position 8, weights and texel 10, interpolation 7;

@@ -179,7 +179,7 @@ tl::expected<ClientCommand, CommandFault> parse_command(std::string_view line,
     if (!object.is_object()) return fault("", in_quotes(line) + " " + kNotJson);
     return read_command(object, patterns);
   } catch (const Json::exception& foreign) {
-    return fault("", std::string(foreign.what()) + "; " + kNotJson);
+    return fault("", printable(foreign.what()) + "; " + kNotJson);
   }
 }
 

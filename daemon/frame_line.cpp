@@ -6,6 +6,7 @@
 
 #include "daemon/base64.h"
 #include "pipeline/timestamp.h"
+#include "pipeline/utf8.h"
 
 namespace patternd {
 namespace {
@@ -65,7 +66,7 @@ Result<std::optional<ReceivedFrame>> FrameAssembler::take(const Json& line) {
     return frame;
   } catch (const Json::exception& foreign) {
     next_part_ = 0;
-    return malformed(std::string("lacks a key or has another type in it (") + foreign.what() + ")");
+    return malformed("lacks a key or has another type in it (" + printable(foreign.what()) + ")");
   }
 }
 

@@ -1,5 +1,7 @@
 #include "pipeline/utf8.h"
 
+#include <limits>
+
 namespace patternd {
 namespace {
 
@@ -21,6 +23,26 @@ bool second_byte_fits(unsigned char first, unsigned char second) {
     default:
       return second >= 0x80 && second <= 0xBF;
   }
+}
+
+// At most `most` characters, and an ellipsis where there are more.
+std::string printable(std::string_view text, std::size_t most) {
+  constexpr const char* kHex = "0123456789abcdef";
+  std::string out;
+  std::size_t shown = 0;
+  for (std::size_t at = 0; at < text.size(); ++shown) {
+    if (shown == most) return out + "…";
+    const std::size_t length = utf8_length(text, at);
+    const unsigned char byte = byte_at(text, at);
+    if (length == 0 || byte < 0x20 || byte == 0x7F) {
+      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+      at += 1;
+    } else {
+      out.append(text.substr(at, length));
+      at += length;
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -59,24 +81,10 @@ std::string_view utf8_prefix(std::string_view text, std::size_t bytes) {
   return text.substr(0, end);
 }
 
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t kMostCharacters = 60;
-  constexpr const char* kHex = "0123456789abcdef";
-  std::string out = "\"";
-  std::size_t shown = 0;
-  for (std::size_t at = 0; at < text.size(); ++shown) {
-    if (shown == kMostCharacters) return out + "…\"";
-    const std::size_t length = utf8_length(text, at);
-    const unsigned char byte = byte_at(text, at);
-    if (length == 0 || byte < 0x20 || byte == 0x7F) {
-      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
-      at += 1;
-    } else {
-      out.append(text.substr(at, length));
-      at += length;
-    }
-  }
-  return out + "\"";
+std::string printable(std::string_view text) {
+  return printable(text, std::numeric_limits<std::size_t>::max());
 }
+
+std::string in_quotes(std::string_view text) { return "\"" + printable(text, 60) + "\""; }
 
 }  // namespace patternd

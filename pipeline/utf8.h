@@ -19,8 +19,11 @@ namespace patternd {
 //   utf8_prefix("a\xc3\xa9", 2) == "a"
 [[nodiscard]] std::string_view utf8_prefix(std::string_view text, std::size_t bytes);
 
-// `text` for a message: quoted, at most 60 characters, control characters and malformed bytes as
-// \xNN.
+// `text` with control characters and malformed bytes as \xNN: for other libraries' messages, which
+// repeat a byte of the input.
+[[nodiscard]] std::string printable(std::string_view text);
+
+// `text` for a message: quoted, printable, at most 60 characters.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
 }  // namespace patternd

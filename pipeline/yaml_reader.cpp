@@ -600,7 +600,7 @@ Result<YamlReader> YamlReader::parse(const std::string& text, const std::string&
     return fail(ErrorCode::kParse, impl->at(impl->place_of(refused.mark)) + refused.message);
   } catch (const YAML::Exception& fault) {
     return fail(ErrorCode::kParse,
-                impl->at(impl->place_of(fault.mark)) + "not valid YAML: " + fault.msg);
+                impl->at(impl->place_of(fault.mark)) + "not valid YAML: " + printable(fault.msg));
   } catch (const std::exception& fault) {
     return fail(ErrorCode::kExhausted, name + ": cannot be read: " + fault.what());
   }

@@ -31,6 +31,8 @@ TEST(Utf8, CutsNoSequenceInTwo) {
 
 TEST(Utf8, QuotesForMessagesWithoutControlCharactersAndCutShort) {
   EXPECT_EQ(in_quotes("a\nb\xff\xc3\xa9"), "\"a\\x0ab\\xff\xc3\xa9\"");
+  EXPECT_EQ(printable("unknown: \xcb"), "unknown: \\xcb");
+  EXPECT_EQ(printable(std::string(100, 'x')), std::string(100, 'x'));
   EXPECT_EQ(in_quotes(std::string(100, 'x')), "\"" + std::string(60, 'x') + "…\"");
 }
 

@@ -108,6 +108,8 @@ std::vector<BadFile> bad_files() {
        "f.yaml:1:1: a list or map stands as a key; keys are words"},
       {"syntax", "camera: {source: replay\n",
        "f.yaml:2:1: not valid YAML: end of map flow not found"},
+      {"an escape of a letter of two bytes", "camera: \"a\\\xcb\xac\"\n",
+       "f.yaml:1:13: not valid YAML: unknown escape character: \\xcb"},
       {"a tab as indentation", "camera:\n\tsource: replay\n",
        "f.yaml:2:8: not valid YAML: illegal map value"},
       {"a control character", "camera: {source: replay}\x04\n",

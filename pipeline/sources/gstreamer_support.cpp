@@ -1,5 +1,7 @@
 #include "pipeline/sources/gstreamer_support.h"
 
+#include "pipeline/utf8.h"
+
 namespace patternd {
 namespace {
 
@@ -22,7 +24,7 @@ Result<void> initialise_gstreamer() {
   static const std::string fault = [] {
     GError* error = nullptr;
     if (gst_init_check(nullptr, nullptr, &error)) return std::string();
-    std::string text = error != nullptr ? error->message : "unknown reason";
+    std::string text = error != nullptr ? printable(error->message) : "unknown reason";
     g_clear_error(&error);
     return text;
   }();

@@ -5,6 +5,7 @@
 
 #include <opencv2/core.hpp>
 
+#include "pipeline/utf8.h"
 #include "pipeline/yaml_reader.h"
 
 namespace patternd::calibrate {
@@ -82,7 +83,7 @@ Result<CameraModel> from_opencv(const std::string& path) {
         fisheye ? LensModel::kFisheye : LensModel::kBrownConrady, numbers_in(file["camera_matrix"]),
         numbers_in(file["distortion_coefficients"]));
   } catch (const cv::Exception& fault) {
-    return fail(ErrorCode::kParse, path + ": " + fault.what());
+    return fail(ErrorCode::kParse, path + ": " + printable(fault.what()));
   }
 }
 
@@ -109,7 +110,7 @@ Result<void> to_opencv(const CameraModel& model, const std::string& path) {
     if (fisheye) file << "fisheye_model" << 1;
     file << "camera_matrix" << matrix << "distortion_coefficients" << distortion;
   } catch (const cv::Exception& fault) {
-    return fail(ErrorCode::kIo, path + ": " + fault.what());
+    return fail(ErrorCode::kIo, path + ": " + printable(fault.what()));
   }
   return {};
 }

@@ -1,8 +1,10 @@
 // Several frames in flight on one processor: each is what it would be alone, and they come in
 // order.
+#include <cstring>
 #include <gtest/gtest.h>
 
 #include "cuda/cuda_processor.h"
+#include "cuda/frame_memory.h"
 #include "tests/gpu/gpu.h"
 #include "tests/support/reference_rectify.h"
 
@@ -106,10 +108,10 @@ TEST(GpuFrame, GivesTheSameWithTwoInFlightInASmallPicture) {
   options.pattern_width = 40;
   options.pattern_height = 36;
   options.instances = 1;
-  const Frames frames(make_scene(options, random), 131, 117, 2);
+  const Frames frames(make_scene(options, random), 131, 117, 4);
   ProcessorConfig config = frames.config();
   config.blobs = BlobParams();
-  EXPECT_GE(expect_same_in_flight(config, frames, "auto", 2), 3U);
+  EXPECT_GE(expect_same_in_flight(config, frames, "auto", 2), 2U);
 }
 
 TEST(GpuFrame, GivesTheSameWithSeveralInFlight) {
@@ -145,6 +147,70 @@ TEST(GpuFrame, GivesTheSameWithSeveralInFlightBehindACalibrationAndWithBlobs) {
     config.blobs = BlobParams();
     expect_same_in_flight(config, frames, memory, 4);
   }
+}
+
+// Memory for tests of FrameMemory, where the driver has none: there it must not be asked.
+class NoPlainMemory : public FrameAllocator {
+ public:
+  Result<std::uint8_t*> allocate(std::size_t) override {
+    return fail(ErrorCode::kExhausted, "plain memory was asked for");
+  }
+};
+
+// The same frame in the GPU's reach and elsewhere: the one is read in place, the other copied
+// first.
+void expect_same_in_place(const ProcessorConfig& config, const RawImageView& frame,
+                          const char* memory, MemoryMode mode) {
+  FrameMemory frames(device(), mode, std::make_unique<NoPlainMemory>());
+  const auto place = frames.allocate(frame.stride_bytes * static_cast<std::size_t>(frame.height));
+  ASSERT_TRUE(place) << place.error().message;
+  std::memcpy(*place, frame.data, frame.size_bytes);
+  RawImageView in_place = frame;
+  in_place.data = *place;
+  auto processor = make_cuda_processor(device(), memory, config);
+  ASSERT_TRUE(processor) << processor.error().message;
+  FrameResult read;
+  FrameResult copied;
+  const auto done = (*processor)->process(in_place, read);
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ((*processor)->description().find("copied by the host"), std::string::npos);
+  ASSERT_TRUE((*processor)->process(frame, copied));
+  const bool reads = mode != MemoryMode::kCopy;
+  EXPECT_EQ((*processor)->description().find("1 frames copied by the host") != std::string::npos,
+            reads);
+  EXPECT_FALSE(read.matches.empty());
+  expect_equal(copied, read, 0);
+}
+
+TEST(GpuFrame, IsReadInPlaceBehindACalibrationInASmallPicture) {
+  PATTERND_NEEDS_GPU();
+  std::mt19937 random(3);
+  SceneOptions options;
+  options.width = options.height = 128;
+  options.pattern_width = options.pattern_height = 40;
+  options.instances = 1;
+  const Frames frames(make_scene(options, random), 128, 128, 128);
+  ProcessorConfig config = frames.config();
+  CameraModel model;
+  model.image_width = model.image_height = 128;
+  config.calibration = model;  // no lens, no plane: each pixel lands where it was
+  expect_same_in_place(config, frames.at(0), "mapped", MemoryMode::kMapped);
+  expect_same_in_place(config, frames.at(0), "managed", MemoryMode::kManaged);
+}
+
+TEST(GpuFrame, IsReadInPlaceInEveryMode) {
+  PATTERND_NEEDS_GPU();
+  std::mt19937 random(4);
+  SceneOptions options;
+  options.width = options.height = 512;
+  const Frames frames(make_scene(options, random), 512, 512, 512);
+  ProcessorConfig config = frames.config();
+  config.calibration = patternd::test::tilted_plane(512, false);
+  config.patterns[0].params.min_score = 0.5;
+  config.patterns[0].params.scale = {0.5, 1.2};
+  expect_same_in_place(config, frames.at(0), "copy", MemoryMode::kCopy);
+  expect_same_in_place(config, frames.at(0), "mapped", MemoryMode::kMapped);
+  expect_same_in_place(config, frames.at(0), "managed", MemoryMode::kManaged);
 }
 
 TEST(GpuFrame, RefusesMoreInFlightThanItsDepth) {

@@ -107,8 +107,12 @@ const std::vector<ConfigurationKey>& configuration_keys() {
        "`auto`: CUDA where there is a device, else the CPU"},
       {"compute.device", "0", "a number from 0 to 63", 0, 63, "`cuda`: number of the device"},
       {"compute.memory", "auto", "`auto`, `copy`, `mapped` or `managed`", 0, 0,
-       "`cuda`: how frames reach the device"},
-      {"compute.streams", "2", "a number from 1 to 8", 1, 8, "`cuda`: frames in flight"},
+       "`cuda`: how frames reach the device: `copy` from page-locked memory, read in place where "
+       "it is `mapped` or `managed`; a camera opened before a reload that changes this keeps its "
+       "memory until it is opened again"},
+      {"compute.streams", "2", "a number from 1 to 8", 1, 8,
+       "`cuda`: frames in flight: the next ones are copied and computed while the first is; a "
+       "result never waits for the next frame"},
       {"compute.threads", "0", "a number from 0 to 256", 0, 256,
        "`cpu`: threads a frame; 0: as many as the process may use"},
       {"compute.image", "auto", "`auto`, `universal` or `sm_NN`", 0, 0,

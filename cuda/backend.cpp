@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "cuda/cuda_processor.h"
@@ -87,6 +88,7 @@ class SupervisedProcessor final : public FrameProcessor {
   std::size_t in_flight_ = 0;
   std::int64_t next_try_ns_ = 0;
   std::int64_t pause_ns_ = kFirstPauseNs;
+  bool cpu_had_last_ = false;  // the frame collected last
 };
 
 Result<void> SupervisedProcessor::submit(const RawImageView& frame) {
@@ -112,9 +114,13 @@ Result<void> SupervisedProcessor::collect(FrameResult& result) {
   --in_flight_;
   if (frame.on_gpu) {
     Result<void> done = gpu_->collect(result);
-    if (done) return done;
+    if (done) {
+      cpu_had_last_ = false;
+      return done;
+    }
     note_failure(done.error());
   }
+  if (!std::exchange(cpu_had_last_, true)) cpu_->restart();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++frames_by_cpu_;

@@ -246,7 +246,7 @@ Result<void> ComponentsStage::allocate(const ComponentsOptions& options) {
                             static_cast<std::size_t>(kNodesPerWord * p.words);
   const std::size_t capacity = options.capacity > 0
                                    ? static_cast<std::size_t>(options.capacity)
-                                   : std::min<std::size_t>(worst, kDefaultComponentCap);
+                                   : std::min(worst, static_cast<std::size_t>(options.most));
   p.capacity = static_cast<int>(capacity);
   Result<void> steps[] = {allocate_scratch(capacity), allocate_results(capacity),
                           allocate_host(capacity)};

@@ -19,10 +19,10 @@ namespace patternd::cuda {
 struct ComponentsOptions {
   bool labels = false;  // a picture of labels is wanted
   // Components that there is memory for, counted within tiles of 128×64 pixels too; 0: as many as a
-  // picture can have, kDefaultComponentCap at most.
+  // picture can have, `most` at most.
   int capacity = 0;
+  int most = 1 << 20;
 };
-inline constexpr int kDefaultComponentCap = 1 << 20;
 
 // Finds the components of one picture after another; the results are the CPU's to the bit.
 //   stage->enqueue(stream, picture);

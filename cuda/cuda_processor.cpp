@@ -3,12 +3,13 @@
 #include "cuda/cuda_processor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "cuda/frame_slot.h"
-#include "pipeline/blob_stage.h"
+#include "pipeline/components.h"
 #include "pipeline/frame_checks.h"
 #include "pipeline/thread_pool.h"
 
@@ -30,18 +31,23 @@ class CudaProcessor final : public FrameProcessor {
   [[nodiscard]] std::string description() const override;
 
  private:
-  [[nodiscard]] Result<void> allocate_blobs();
+  [[nodiscard]] Result<void> allocate_labeller();
   [[nodiscard]] Result<void> note(Result<void> outcome) const;
-  [[nodiscard]] Result<void> label(const ImageView& picture, FrameResult& result);
+  [[nodiscard]] Result<void> label_on_cpu(const FrameSlot& slot, FrameResult& result);
 
   std::shared_ptr<const Device> device_;
   const ProcessorConfig config_;
-  ThreadPool pool_;  // for the blobs, which the CPU labels
+  ThreadPool pool_;  // for what the CPU does of blobs
   MemoryMode mode_ = MemoryMode::kCopy;
+  BlobReference reference_;
   std::vector<std::unique_ptr<FrameSlot>> slots_;
   std::size_t oldest_ = 0;  // the slot of the oldest frame in flight
   std::size_t in_flight_ = 0;
-  std::optional<BlobStage> blobs_;
+  const FrameSlot* last_started_ = nullptr;
+  // Frames with more blobs than the GPU has room for.
+  std::optional<ComponentLabeller> labeller_;
+  Image labelled_;
+  std::atomic<std::uint64_t> frames_labelled_by_cpu_{0};
 };
 
 Result<void> CudaProcessor::allocate(const std::string& memory, int streams) {
@@ -49,23 +55,29 @@ Result<void> CudaProcessor::allocate(const std::string& memory, int streams) {
   auto mode = memory_mode_for(device_->properties(), memory);
   if (!mode) return tl::make_unexpected(mode.error());
   mode_ = *mode;
+  auto reference = BlobReference::create(device_, config_, &pool_);
+  if (!reference) return tl::make_unexpected(reference.error());
+  reference_ = std::move(*reference);
   for (int i = 0; i < std::max(streams, 1); ++i) {
-    auto slot = FrameSlot::create(device_, mode_, config_);
+    auto slot = FrameSlot::create(device_, mode_, config_, reference_);
     if (!slot) return tl::make_unexpected(slot.error());
     slots_.push_back(std::move(*slot));
   }
-  return allocate_blobs();
+  return allocate_labeller();
 }
 
-Result<void> CudaProcessor::allocate_blobs() {
+Result<void> CudaProcessor::allocate_labeller() {
   if (!config_.blobs) return {};
   const DeviceView& view = slots_[0]->picture();
-  const auto dark = searched_dark_frame(config_, &pool_);
-  if (!dark) return tl::make_unexpected(dark.error());
-  auto created =
-      BlobStage::create(view.width, view.height, view.format, *config_.blobs, dark->view(), &pool_);
-  if (!created) return tl::make_unexpected(created.error());
-  blobs_ = std::move(*created);
+  auto picture = Image::create(view.width, view.height, view.format);
+  if (!picture) return tl::make_unexpected(picture.error());
+  labelled_ = std::move(*picture);
+  LabelOptions options;
+  options.pool = &pool_;
+  auto labeller =
+      ComponentLabeller::create(view.width, view.height, view.format, *config_.blobs, options);
+  if (!labeller) return tl::make_unexpected(labeller.error());
+  labeller_ = std::move(*labeller);
   return {};
 }
 
@@ -74,7 +86,9 @@ Result<void> CudaProcessor::submit(const RawImageView& frame) {
   if (in_flight_ == slots_.size())
     return fail(ErrorCode::kInternal, "more frames submitted than may be in flight");
   if (auto ok = device_->make_current(); !ok) return ok;
-  if (auto ok = note(slots_[(oldest_ + in_flight_) % slots_.size()]->start(frame)); !ok) return ok;
+  FrameSlot& slot = *slots_[(oldest_ + in_flight_) % slots_.size()];
+  if (auto ok = note(slot.start(frame, std::exchange(last_started_, nullptr))); !ok) return ok;
+  last_started_ = &slot;
   ++in_flight_;
   return {};
 }
@@ -94,23 +108,39 @@ Result<void> CudaProcessor::collect(FrameResult& result) {
   --in_flight_;
   if (auto ok = device_->make_current(); !ok) return ok;
   if (auto ok = note(slot.finish(result)); !ok) return ok;
-  return blobs_ ? label(slot.picture_on_host(), result) : Result<void>();
+  if (!labeller_) return {};
+  auto labelled = slot.finish_blobs(result);
+  if (!labelled && labelled.error().code == ErrorCode::kExhausted)
+    labelled = label_on_cpu(slot, result);
+  return note(labelled);
 }
 
-Result<void> CudaProcessor::label(const ImageView& picture, FrameResult& result) {
+Result<void> CudaProcessor::label_on_cpu(const FrameSlot& slot, FrameResult& result) {
+  frames_labelled_by_cpu_.fetch_add(1, std::memory_order_relaxed);
   const StageTimer timer(result.times, Stage::kBlobs);
-  return blobs_->process(picture, result.blobs, result.blobs_total);
+  if (auto ok = slot.download_labelled(labelled_.view()); !ok) return ok;
+  if (auto ok = labeller_->process(std::as_const(labelled_).view()); !ok) return ok;
+  labeller_->largest(result.blobs);
+  result.blobs_total = static_cast<std::uint64_t>(labeller_->count());
+  return {};
 }
 
 std::string CudaProcessor::description() const {
   const std::size_t streams = slots_.size();
   std::uint64_t copied = 0;
   for (const auto& slot : slots_) copied += slot->copied_by_host();
-  return "cuda, " + device_->description() + ", memory " + name_of(mode_) + ", " +
-         std::to_string(streams) + (streams == 1 ? " stream" : " streams") +
-         (slots_[0]->has_graph() ? ", one graph a frame"
-                                 : ", " + device_->driver().missing_graphs()) +
-         (copied > 0 ? ", " + std::to_string(copied) + " frames copied by the host" : "");
+  std::string text =
+      "cuda, " + device_->description() + ", memory " + name_of(mode_) + ", " +
+      std::to_string(streams) + (streams == 1 ? " stream" : " streams") +
+      (slots_[0]->has_graph() ? ", one graph a frame" : ", " + device_->driver().missing_graphs());
+  if (copied > 0) text += ", " + std::to_string(copied) + " frames copied by the host";
+  const std::uint64_t by_cpu = frames_labelled_by_cpu_.load(std::memory_order_relaxed);
+  if (by_cpu > 0) {
+    text += "; blobs of " + std::to_string(by_cpu) +
+            " frames labelled by the CPU: more components than the GPU has room for (" +
+            std::to_string(GpuBlobStage::kCapacity) + ")";
+  }
+  return text;
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 namespace patternd::cuda {
 
 Result<std::unique_ptr<FrameSlot>> FrameSlot::create(const std::shared_ptr<const Device>& device,
-                                                     MemoryMode mode,
-                                                     const ProcessorConfig& config) {
-  std::unique_ptr<FrameSlot> slot(new FrameSlot(device, config));
+                                                     MemoryMode mode, const ProcessorConfig& config,
+                                                     const BlobReference& reference) {
+  std::unique_ptr<FrameSlot> slot(new FrameSlot(config, reference));
   if (auto ok = slot->allocate(device, mode); !ok) return tl::make_unexpected(ok.error());
   return slot;
 }
@@ -28,9 +28,11 @@ Result<void> FrameSlot::allocate(const std::shared_ptr<const Device>& device, Me
   if (!luma) return tl::make_unexpected(luma.error());
   luma_ = std::move(*luma);
   if (auto ok = allocate_matcher(device); !ok) return ok;
-  if (auto ok = allocate_picture(); !ok) return ok;
+  if (auto ok = allocate_blobs(device); !ok) return ok;
   // A graph of nothing is no graph.
-  if (!device->driver().has_graphs() || (luma_->reads_in_place() && !matcher_)) return {};
+  const bool records =
+      !luma_->reads_in_place() || matcher_ || (blobs_ && !subtracts_frame_before());
+  if (!device->driver().has_graphs() || !records) return {};
   auto graph = Graph::record(*stream_, [&] { return enqueue_stages(); });
   if (!graph) return tl::make_unexpected(graph.error());
   graph_ = std::move(*graph);
@@ -48,15 +50,16 @@ Result<void> FrameSlot::allocate_matcher(const std::shared_ptr<const Device>& de
   return {};
 }
 
-// Page-locked, because a copy into other memory would wait for the whole frame.
-Result<void> FrameSlot::allocate_picture() {
+Result<void> FrameSlot::allocate_blobs(const std::shared_ptr<const Device>& device) {
   if (!config_.blobs) return {};
-  const DeviceView& view = luma_->picture();
-  const auto stride = static_cast<std::size_t>(view.stride_bytes);
-  auto memory = host_memory_.allocate(stride * static_cast<std::size_t>(view.height));
-  if (!memory) return tl::make_unexpected(memory.error());
-  picture_target_ = {*memory, view.width, view.height, stride, view.format};
-  picture_on_host_ = picture_target_;
+  for (Event& moment : blob_moments_) {
+    auto event = Event::create(device);
+    if (!event) return tl::make_unexpected(event.error());
+    moment = std::move(*event);
+  }
+  auto created = GpuBlobStage::create(device, luma_->picture(), *config_.blobs, reference_);
+  if (!created) return tl::make_unexpected(created.error());
+  blobs_ = std::move(*created);
   return {};
 }
 
@@ -70,7 +73,9 @@ Result<void> FrameSlot::enqueue_stages() {
   if (!luma_->reads_in_place()) {
     if (auto ok = enqueue_luma(luma_->input()); !ok) return ok;
   }
-  return matcher_ ? enqueue_search() : Result<void>();
+  if (matcher_)
+    if (auto ok = enqueue_search(); !ok) return ok;
+  return blobs_ && !subtracts_frame_before() ? enqueue_blobs() : Result<void>();
 }
 
 Result<void> FrameSlot::enqueue_search() {
@@ -93,11 +98,22 @@ Result<void> FrameSlot::bring(const RawImageView& frame) {
   return luma_->reads_in_place() ? enqueue_luma(*brought) : Result<void>();
 }
 
-Result<void> FrameSlot::start(const RawImageView& frame) {
+Result<void> FrameSlot::enqueue_blobs() {
+  if (auto ok = stream_->record(blob_moments_[0]); !ok) return ok;
+  if (auto ok = blobs_->enqueue(*stream_); !ok) return ok;
+  return stream_->record(blob_moments_[1]);
+}
+
+Result<void> FrameSlot::start(const RawImageView& frame, const FrameSlot* before) {
   if (auto ok = stream_->record(moments_[0]); !ok) return ok;
   if (auto ok = bring(frame); !ok) return ok;
   if (auto ok = graph_ ? graph_->replay(*stream_) : enqueue_stages(); !ok) return ok;
-  return config_.blobs ? download(*stream_, luma_->picture(), picture_target_) : Result<void>();
+  if (!subtracts_frame_before()) return {};
+  // Not in the graph, which cannot wait for what another one does in its turn.
+  has_frame_before_ = before != nullptr;
+  if (before != nullptr)
+    if (auto ok = stream_->wait_for(before->blob_moments_[1]); !ok) return ok;
+  return enqueue_blobs();
 }
 
 Result<void> FrameSlot::read_times(StageTimes& times) const {
@@ -107,6 +123,10 @@ Result<void> FrameSlot::read_times(StageTimes& times) const {
     if (!ns) return tl::make_unexpected(ns.error());
     times[kTimedStages[i]] = *ns;
   }
+  if (!blobs_) return {};
+  const auto ns = blob_moments_[1].ns_since(blob_moments_[0]);
+  if (!ns) return tl::make_unexpected(ns.error());
+  times[Stage::kBlobs] = *ns;
   return {};
 }
 
@@ -122,6 +142,17 @@ Result<void> FrameSlot::finish(FrameResult& result) {
   if (auto ok = matcher_->collect(result.matches); !ok) return ok;
   add_millimetres(config_, result.matches);
   return {};
+}
+
+Result<void> FrameSlot::finish_blobs(FrameResult& result) {
+  if (subtracts_frame_before() && !has_frame_before_) return {};
+  const StageTimer timer(result.times, Stage::kBlobs);
+  return blobs_->collect(*stream_, result.blobs, result.blobs_total);
+}
+
+Result<void> FrameSlot::download_labelled(MutableImageView to) const {
+  if (auto ok = download(*stream_, blobs_->labelled(), to); !ok) return ok;
+  return stream_->wait();
 }
 
 }  // namespace patternd::cuda

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "cuda/blob_stage.h"
 #include "cuda/gpu_matcher.h"
 #include "cuda/luma_stage.h"
 #include "pipeline/frame_processor.h"
@@ -16,20 +17,24 @@ namespace patternd::cuda {
 class FrameSlot {
  public:
   // Allocates all of it, and records the frame's launches as a graph where the driver has graphs.
+  // `config` and `reference` must outlive the slot.
   [[nodiscard]] static Result<std::unique_ptr<FrameSlot>> create(
-      const std::shared_ptr<const Device>& device, MemoryMode mode, const ProcessorConfig& config);
+      const std::shared_ptr<const Device>& device, MemoryMode mode, const ProcessorConfig& config,
+      const BlobReference& reference);
 
-  // Enqueues a frame's whole way: upload, rectify, pyramid, search, suppress, trace, refine; with
-  // blobs configured the searched picture comes back too. Waits for nothing. The frame's pixels
-  // must stay until is_done() or finish().
-  [[nodiscard]] Result<void> start(const RawImageView& frame);
+  // Enqueues a frame's whole way: upload, rectify, pyramid, search, suppress, trace, refine, blobs.
+  // Waits for nothing. The frame's pixels must stay until is_done() or finish(). `before`: the slot
+  // of the frame before, whose picture blobs.reference alternate subtracts; null: there is none.
+  [[nodiscard]] Result<void> start(const RawImageView& frame, const FrameSlot* before);
   [[nodiscard]] bool is_done() const { return stream_->is_idle(); }
   // Waits for the frame and overwrites `result`, except its blobs, which it empties.
   [[nodiscard]] Result<void> finish(FrameResult& result);
+  // After finish(), where blobs are configured: theirs. kExhausted where there were more than the
+  // GPU has room for; what it has labelled can then be downloaded.
+  [[nodiscard]] Result<void> finish_blobs(FrameResult& result);
+  [[nodiscard]] Result<void> download_labelled(MutableImageView to) const;
 
-  // The searched picture on the host, after finish(), where blobs are configured.
-  [[nodiscard]] const ImageView& picture_on_host() const { return picture_on_host_; }
-  // That picture's size and format.
+  // The searched picture.
   [[nodiscard]] const DeviceView& picture() const { return luma_->picture(); }
   [[nodiscard]] bool has_graph() const { return graph_.has_value(); }
   // Frames that the host had to copy to where kernels read them. From any thread.
@@ -40,26 +45,29 @@ class FrameSlot {
   static constexpr std::array<Stage, 6> kTimedStages = {
       Stage::kRectify, Stage::kPyramid, Stage::kSearch, Stage::kNms, Stage::kTrace, Stage::kRefine};
 
-  FrameSlot(const std::shared_ptr<const Device>& device, const ProcessorConfig& config)
-      : config_(config), host_memory_(device) {}
+  FrameSlot(const ProcessorConfig& config, const BlobReference& reference)
+      : config_(config), reference_(reference) {}
   [[nodiscard]] Result<void> allocate(const std::shared_ptr<const Device>& device, MemoryMode mode);
   [[nodiscard]] Result<void> allocate_matcher(const std::shared_ptr<const Device>& device);
-  [[nodiscard]] Result<void> allocate_picture();
+  [[nodiscard]] Result<void> allocate_blobs(const std::shared_ptr<const Device>& device);
   [[nodiscard]] Result<void> enqueue_stages();
   [[nodiscard]] Result<void> bring(const RawImageView& frame);
   [[nodiscard]] Result<void> enqueue_search();
   [[nodiscard]] Result<void> enqueue_luma(const FrameOnDevice& frame);
+  [[nodiscard]] Result<void> enqueue_blobs();
+  [[nodiscard]] bool subtracts_frame_before() const { return reference_.is_frame_before(); }
   [[nodiscard]] Result<void> read_times(StageTimes& times) const;
 
   const ProcessorConfig& config_;  // the processor's
-  PageLockedFrameAllocator host_memory_;
+  const BlobReference& reference_;
   std::optional<Stream> stream_;
   std::array<Event, kTimedStages.size() + 1> moments_;
   std::optional<LumaStage> luma_;
   std::optional<GpuMatcher> matcher_;
+  std::optional<GpuBlobStage> blobs_;
+  std::array<Event, 2> blob_moments_;  // before and after
+  bool has_frame_before_ = false;
   std::optional<Graph> graph_;
-  MutableImageView picture_target_;
-  ImageView picture_on_host_;
   std::atomic<std::uint64_t> copied_by_host_{0};
 };
 

@@ -1,6 +1,8 @@
 // The self-test at start: one small frame through every kernel, compared with the CPU.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "cuda/cuda_processor.h"
 
@@ -15,6 +17,7 @@ constexpr int kPatternTop = 60;
 constexpr double kPosePx = 0.05;
 constexpr double kAngleDeg = 0.1;
 constexpr double kScore = 1e-3;
+constexpr double kBlobThreshold = 150;
 
 // A texture that looks like itself nowhere else.
 Result<Image> made_frame() {
@@ -45,36 +48,70 @@ std::string place_of(const Match& match) {
          std::to_string(match.angle_deg) + " degrees, score " + std::to_string(match.score);
 }
 
-}  // namespace
-
-Result<void> self_test(const std::shared_ptr<const Device>& device, const std::string& memory) {
-  auto frame = made_frame();
-  if (!frame) return tl::make_unexpected(frame.error());
-  const ImageView view = std::as_const(*frame).view();
-  auto pattern = teach_pattern(
-      "self-test", view.crop(kPatternLeft, kPatternTop, kPatternSide, kPatternSide), {}, {});
-  if (!pattern) return tl::make_unexpected(pattern.error());
+ProcessorConfig config_for(const ImageView& frame) {
   ProcessorConfig config;
   config.width = kWidth;
   config.height = kHeight;
-  config.stride_bytes = view.stride_bytes;
-  config.calibration = made_calibration();
-  SearchParams params;
-  params.min_score = 0.6;
-  config.patterns.push_back({std::make_shared<const Pattern>(std::move(*pattern)), params});
+  config.stride_bytes = frame.stride_bytes;
   config.threads = 1;
+  return config;
+}
+
+// The frame's results on both; the GPU's second.
+Result<std::pair<FrameResult, FrameResult>> on_both(const std::shared_ptr<const Device>& device,
+                                                    const std::string& memory,
+                                                    const ProcessorConfig& config,
+                                                    const ImageView& frame) {
   auto cpu = make_cpu_processor(config);
   if (!cpu) return tl::make_unexpected(cpu.error());
   auto gpu = make_cuda_processor(device, memory, config);
   if (!gpu) return tl::make_unexpected(gpu.error());
-
-  const RawImageView raw{view.data,        view.stride_bytes * kHeight, kWidth,
-                         kHeight,          view.stride_bytes,           RawFormat::kGrey,
+  const RawImageView raw{frame.data,       frame.stride_bytes * kHeight, kWidth,
+                         kHeight,          frame.stride_bytes,           RawFormat::kGrey,
                          BayerOrder::kRggb};
-  FrameResult expected;
-  FrameResult found;
-  if (auto ok = (*cpu)->process(raw, expected); !ok) return ok;
-  if (auto ok = (*gpu)->process(raw, found); !ok) return ok;
+  std::pair<FrameResult, FrameResult> results;
+  if (auto ok = (*cpu)->process(raw, results.first); !ok) return tl::make_unexpected(ok.error());
+  if (auto ok = (*gpu)->process(raw, results.second); !ok) return tl::make_unexpected(ok.error());
+  return results;
+}
+
+// Of the frame as it comes, so that both label the same values.
+Result<void> test_blobs(const std::shared_ptr<const Device>& device, const std::string& memory,
+                        const ImageView& frame) {
+  ProcessorConfig config = config_for(frame);
+  config.blobs = BlobParams();
+  config.blobs->threshold = kBlobThreshold;
+  const auto results = on_both(device, memory, config, frame);
+  if (!results) return tl::make_unexpected(results.error());
+  const auto& [expected, found] = *results;
+  const auto same = [](const Blob& a, const Blob& b) {
+    return a.area_px == b.area_px && a.x_px == b.x_px && a.y_px == b.y_px && a.mean == b.mean &&
+           a.major_px == b.major_px;
+  };
+  if (expected.blobs_total == found.blobs_total &&
+      std::equal(expected.blobs.begin(), expected.blobs.end(), found.blobs.begin(),
+                 found.blobs.end(), same))
+    return {};
+  return fail(ErrorCode::kUnsupported,
+              "self-test failed: the GPU found " + std::to_string(found.blobs_total) +
+                  " blobs, not the CPU's " + std::to_string(expected.blobs_total) +
+                  ", or others than these");
+}
+
+// A pattern behind a calibration.
+Result<void> test_search(const std::shared_ptr<const Device>& device, const std::string& memory,
+                         const ImageView& frame) {
+  auto pattern = teach_pattern(
+      "self-test", frame.crop(kPatternLeft, kPatternTop, kPatternSide, kPatternSide), {}, {});
+  if (!pattern) return tl::make_unexpected(pattern.error());
+  ProcessorConfig config = config_for(frame);
+  config.calibration = made_calibration();
+  SearchParams params;
+  params.min_score = 0.6;
+  config.patterns.push_back({std::make_shared<const Pattern>(std::move(*pattern)), params});
+  const auto results = on_both(device, memory, config, frame);
+  if (!results) return tl::make_unexpected(results.error());
+  const auto& [expected, found] = *results;
   if (expected.matches.empty() || found.matches.empty()) {
     return fail(ErrorCode::kUnsupported,
                 "self-test failed: the GPU found " + std::to_string(found.matches.size()) +
@@ -88,6 +125,15 @@ Result<void> self_test(const std::shared_ptr<const Device>& device, const std::s
                                              " where the CPU found " + place_of(a));
   }
   return {};
+}
+
+}  // namespace
+
+Result<void> self_test(const std::shared_ptr<const Device>& device, const std::string& memory) {
+  const auto frame = made_frame();
+  if (!frame) return tl::make_unexpected(frame.error());
+  if (auto ok = test_search(device, memory, frame->view()); !ok) return ok;
+  return test_blobs(device, memory, frame->view());
 }
 
 }  // namespace patternd::cuda

@@ -66,6 +66,11 @@ Result<void> Stream::record(const Event& event) const {
   return api.check(api.event_record(event.get(), stream_.get()), "cuEventRecord");
 }
 
+Result<void> Stream::wait_for(const Event& event) const {
+  const Driver& api = device_->driver();
+  return api.check(api.stream_wait_event(stream_.get(), event.get(), 0), "cuStreamWaitEvent");
+}
+
 Result<void> Stream::fill(DevicePointer to, unsigned char value, std::size_t bytes) const {
   const Driver& api = device_->driver();
   return api.check(api.memset_d8_async(to, value, bytes, stream_.get()), "cuMemsetD8Async");

@@ -46,6 +46,8 @@ class Stream {
     return launch_raw(kernel, shape, arguments);
   }
   [[nodiscard]] Result<void> record(const Event& event) const;
+  // What is enqueued from now on waits for what another stream had enqueued up to `event`.
+  [[nodiscard]] Result<void> wait_for(const Event& event) const;
   [[nodiscard]] Result<void> fill(DevicePointer to, unsigned char value, std::size_t bytes) const;
   // Everything enqueued so far is done, or has failed: wait() would not wait.
   [[nodiscard]] bool is_idle() const;

@@ -44,6 +44,17 @@ void subtract_saturated(const ImageView& picture, const Image& reference, Image&
   }
 }
 
+Result<void> check_dark_frame(const ImageView& dark, int width, int height, PixelFormat format) {
+  if (!dark.empty() && dark.width == width && dark.height == height && dark.format == format)
+    return {};
+  const auto described = [](int w, int h, PixelFormat f) {
+    return std::to_string(w) + "x" + std::to_string(h) + " " + name_of(f);
+  };
+  return fail(ErrorCode::kInvalidArgument,
+              "the dark frame is " + described(dark.width, dark.height, dark.format) +
+                  "; the frames are " + described(width, height, format));
+}
+
 Result<BlobStage> BlobStage::create(int width, int height, PixelFormat format,
                                     const BlobParams& params, const ImageView& dark,
                                     ThreadPool* pool) {
@@ -62,13 +73,8 @@ Result<BlobStage> BlobStage::create(int width, int height, PixelFormat format,
   stage.reference_ = std::move(*reference);
   stage.difference_ = std::move(*difference);
   if (params.reference == BlobParams::Reference::kDark) {
-    if (dark.empty() || dark.width != width || dark.height != height || dark.format != format) {
-      return fail(ErrorCode::kInvalidArgument, "the dark frame is " + std::to_string(dark.width) +
-                                                   "x" + std::to_string(dark.height) + " " +
-                                                   name_of(dark.format) + "; the frames are " +
-                                                   std::to_string(width) + "x" +
-                                                   std::to_string(height) + " " + name_of(format));
-    }
+    if (auto ok = check_dark_frame(dark, width, height, format); !ok)
+      return tl::make_unexpected(ok.error());
     copy_pixels(dark, stage.reference_.view());
     stage.has_reference_ = true;
   }

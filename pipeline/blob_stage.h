@@ -28,6 +28,10 @@ class BlobStage {
   // the capacity. Differences below 0 count as 0.
   [[nodiscard]] Result<void> process(const ImageView& picture, std::vector<Blob>& blobs,
                                      std::uint64_t& total);
+  // The next frame is the first: the one before it has not been here.
+  void restart() {
+    if (params_.reference == BlobParams::Reference::kAlternate) has_reference_ = false;
+  }
 
  private:
   BlobStage(BlobParams params, ComponentLabeller labeller)
@@ -39,6 +43,10 @@ class BlobStage {
   Image difference_;  // absent without a reference
   bool has_reference_ = false;
 };
+
+// kInvalidArgument where a dark frame is not of the frames' size and format.
+[[nodiscard]] Result<void> check_dark_frame(const ImageView& dark, int width, int height,
+                                            PixelFormat format);
 
 // out = max(picture − reference, 0) for every pixel; all of one size, kGray8 or kGray16.
 void subtract_saturated(const ImageView& picture, const Image& reference, Image& out);

@@ -28,6 +28,9 @@ class CpuProcessor final : public FrameProcessor {
   }
   [[nodiscard]] bool ready() const override { return true; }
   [[nodiscard]] Result<void> collect(FrameResult& result) override;
+  void restart() override {
+    if (blobs_) blobs_->restart();
+  }
   [[nodiscard]] const char* backend() const override { return "cpu"; }
   [[nodiscard]] std::string description() const override {
     return "cpu, " + std::to_string(pool_->thread_count()) + " threads";

@@ -66,6 +66,9 @@ class FrameProcessor {
     auto begun = submit(frame);
     return begun ? collect(result) : begun;
   }
+  // With none in flight: the frame before the next one was another processor's, so that
+  // blobs.reference alternate has none to subtract, as for the first frame.
+  virtual void restart() {}
   // "cpu" or "cuda", and one line about it for status. From any thread.
   [[nodiscard]] virtual const char* backend() const = 0;
   [[nodiscard]] virtual std::string description() const = 0;

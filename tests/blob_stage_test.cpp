@@ -82,6 +82,23 @@ TEST(BlobStage, ShowsWithAlternatingLightOnlyWhatTheLitFrameShows) {
   EXPECT_DOUBLE_EQ(blobs[0].x_px, 10);
 }
 
+TEST(BlobStage, HasNothingToSubtractOnceAnotherHadTheFrameBefore) {
+  auto stage = BlobStage::create(71, 40, PixelFormat::kGray8,
+                                 with_reference(BlobParams::Reference::kAlternate), {}, nullptr);
+  ASSERT_TRUE(stage) << stage.error().message;
+  const Image unlit = picture(71, 40, 30, {{50, 30}});
+  const Image lit = picture(71, 40, 30, {{50, 30}, {10, 11}});
+  std::vector<Blob> blobs;
+  std::uint64_t total = 0;
+  ASSERT_TRUE(stage->process(unlit.view(), blobs, total));
+  stage->restart();
+  ASSERT_TRUE(stage->process(lit.view(), blobs, total));
+  EXPECT_TRUE(blobs.empty());
+  ASSERT_TRUE(stage->process(unlit.view(), blobs, total));
+  ASSERT_TRUE(stage->process(lit.view(), blobs, total));
+  EXPECT_EQ(blobs.size(), 1U);
+}
+
 TEST(BlobStage, SubtractsEveryWidthAndDepthWithoutGoingBelowZero) {
   for (int width = 1; width <= 70; ++width) {
     for (const PixelFormat format : {PixelFormat::kGray8, PixelFormat::kGray16}) {

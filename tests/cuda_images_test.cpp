@@ -117,6 +117,29 @@ TEST(DeviceImages, WaitForAllLanesInEachExchangeSinceVolta) {
   EXPECT_NE(text.find("bar.warp.sync"), std::string::npos);
 }
 
+// block_sum() writes a word a warp, waits, and reads all of them; three times in this kernel, in
+// the same memory. A compiler that knows too little of barriers reads some before.
+TEST(DeviceImages, ReadWhatOtherThreadsWroteBehindTheBarrierOnly) {
+  for (const Form& form : {kBeforeVolta, kSinceVolta}) {
+    SCOPED_TRACE(file_of(form));
+    const std::string text = universal(form);
+    if (text.empty()) GTEST_SKIP() << "clang with the NVPTX back end is not here";
+    std::istringstream lines(text.substr(text.find(".entry patternd_components_number(")));
+    const std::regex store(R"(st\.shared\.u32)");
+    const std::regex first_load(R"(ld\.shared\.u32.*of_warp\];)");
+    int loads = 0;
+    bool waited = false;  // since the last store
+    for (std::string line; std::getline(lines, line) && line != "}";) {
+      if (std::regex_search(line, store)) waited = false;
+      if (line.find("bar.sync") != std::string::npos) waited = true;
+      if (!std::regex_search(line, first_load)) continue;
+      EXPECT_TRUE(waited) << line;
+      ++loads;
+    }
+    EXPECT_EQ(3, loads);
+  }
+}
+
 TEST(DeviceImages, HaveTheSameKernelsAndParametersInEachForm) {
   const auto narrow = kernels_of(universal(kKeplerOf32Bits));
   const auto wide = kernels_of(universal(kBeforeVolta));

@@ -122,6 +122,24 @@ struct ForegroundParameters {
 };
 static_assert(sizeof(ForegroundParameters) == 88);
 
+// A picture less its reference: blobs.cu.
+inline constexpr int kSubtractThreads = 256;
+inline constexpr int kSubtractColumns = 1024;  // of a block
+struct SubtractParameters {
+  Address picture;     // grey, 8 or 16 bit
+  Address reference;   // where `keep` is set, the picture takes its place
+  Address difference;  // max(picture − reference, 0)
+  int picture_stride_bytes;
+  int reference_stride_bytes;
+  int difference_stride_bytes;
+  int width;
+  int height;
+  int deep;
+  int keep;
+  int unused;
+};
+static_assert(sizeof(SubtractParameters) == 56);
+
 // The report's programs B, C, D.
 struct PropagationParameters {
   Address picture;  // grey, 8 bit

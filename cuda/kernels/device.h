@@ -59,7 +59,16 @@ PATTERND_DEVICE int threads_y() { return static_cast<int>(blockDim.y); }
 PATTERND_DEVICE int blocks_x() { return static_cast<int>(gridDim.x); }
 PATTERND_DEVICE int blocks_y() { return static_cast<int>(gridDim.y); }
 #endif
-PATTERND_DEVICE void block_barrier() { __syncthreads(); }
+// clang's builtins for barriers will not do: to LLVM (GlobalsAA, seen in clang 14) they write no
+// memory, so it moves loads of shared memory that no address was taken of from behind a barrier to
+// before it.
+PATTERND_DEVICE void block_barrier() {
+#if defined(__clang__)
+  asm volatile("bar.sync 0;" ::: "memory");
+#else
+  __syncthreads();
+#endif
+}
 // Makes what the warp's lanes wrote to shared memory known among them; all lanes take part.
 PATTERND_DEVICE void warp_barrier() {
 #if !defined(__clang__)
@@ -67,7 +76,7 @@ PATTERND_DEVICE void warp_barrier() {
 #elif PATTERND_IN_STEP
   asm volatile("membar.cta;" ::: "memory");
 #else
-  __nvvm_bar_warp_sync(kAllLanes);
+  asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
 #endif
 }
 // What this thread wrote before is seen by other blocks before what it writes after.

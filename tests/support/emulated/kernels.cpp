@@ -1,4 +1,4 @@
-// The kernels of a frame's way to its matches, run on the CPU by a driver made for tests.
+// The kernels of a frame's way, run on the CPU by a driver made for tests.
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -7,7 +7,12 @@
 #include "tests/support/fake_cuda_kernels.h"
 
 // The kernels, as they are.
+#include "cuda/kernels/blobs.cu"
 #include "cuda/kernels/coarse_search.cu"
+#include "cuda/kernels/components.cu"
+#include "cuda/kernels/components_foreground.cu"
+#include "cuda/kernels/components_similar.cu"
+#include "cuda/kernels/components_tiles.cu"
 #include "cuda/kernels/convert.cu"
 #include "cuda/kernels/pyramid.cu"
 #include "cuda/kernels/rectify.cu"
@@ -44,7 +49,13 @@ const std::vector<Entry>& entries() {
       PATTERND_ENTRY(patternd_pyramid_halve_gray8),  PATTERND_ENTRY(patternd_pyramid_halve_gray16),
       PATTERND_ENTRY(patternd_convert_luma),         PATTERND_ENTRY(patternd_rectify_gray8),
       PATTERND_ENTRY(patternd_rectify_gray8_second), PATTERND_ENTRY(patternd_rectify_gray16),
-      PATTERND_ENTRY(patternd_rectify_gray_f32)};
+      PATTERND_ENTRY(patternd_rectify_gray_f32),     PATTERND_ENTRY(patternd_blobs_subtract),
+      PATTERND_ENTRY(patternd_components_histogram), PATTERND_ENTRY(patternd_components_otsu),
+      PATTERND_ENTRY(patternd_components_columns),   PATTERND_ENTRY(patternd_components_adaptive),
+      PATTERND_ENTRY(patternd_components_tiles),     PATTERND_ENTRY(patternd_components_seams),
+      PATTERND_ENTRY(patternd_components_number),    PATTERND_ENTRY(patternd_components_finish),
+      PATTERND_ENTRY(patternd_similar_rows),         PATTERND_ENTRY(patternd_similar_join),
+      PATTERND_ENTRY(patternd_similar_number),       PATTERND_ENTRY(patternd_similar_finish)};
 #undef PATTERND_ENTRY
   return all;
 }

@@ -3,10 +3,11 @@
 // time against size; and the report's table (R7) for its programs A to D. Needs a GPU and nothing
 // else.
 //   patternd-components-study [REPETITIONS [PICTURE…]]
-// With pictures named (label_pictures.h), these alone.
+// With pictures named (label_pictures.h), these alone; "sizes": time against size alone.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "cuda/study/npp_labels.h"
 #include "cuda/study/report_programs.h"
 #include "tools/bench/label_pictures.h"
+#include "tools/bench/linear_fit.h"
 
 namespace patternd::cuda {
 namespace {
@@ -213,23 +215,31 @@ Result<void> measure_report(Stream& stream) {
   return {};
 }
 
-// Time against pixels.
+// Time against pixels, and the line through the times.
 Result<void> measure_sizes(Stream& stream) {
+  constexpr const char* kNames[] = {"noise50", "spots"};
+  std::vector<bench::TimedSize> times[std::size(kNames)];
   std::printf(
       "\nTime against size: labels and statistics, microseconds (nanoseconds a pixel)\n"
       "%10s %22s %22s\n",
-      "megapixels", "noise50", "spots");
-  for (const int side : {316, 1000, 3162, 10000}) {
+      "megapixels", kNames[0], kNames[1]);
+  for (const int side : bench::kSizeSides) {
     const double pixels = static_cast<double>(side) * side;
     std::printf("%10.1f", pixels * 1e-6);
-    for (const char* name : {"noise50", "spots"}) {
-      const Image image = bench::make_label_picture(name, side, side, kSeed);
+    for (std::size_t i = 0; i < std::size(kNames); ++i) {
+      const Image image = bench::make_label_picture(kNames[i], side, side, kSeed);
       const auto time = time_own(stream, image, threshold_params(), 20);
       if (!time) return tl::make_unexpected(time.error());
+      times[i].push_back({pixels, time->median_us});
       std::printf(" %11.1f (%8.4f)", time->median_us, time->median_us * 1e3 / pixels);
     }
     std::printf("\n");
     std::fflush(stdout);
+  }
+  for (std::size_t i = 0; i < std::size(kNames); ++i) {
+    const bench::LinearFit fit = bench::fit_line(times[i]);
+    std::printf("%s: %.1f us + %.4f ns a pixel, times at most %.0f %% off\n", kNames[i],
+                fit.start_us, fit.us_per_pixel * 1e3, fit.largest_deviation * 100);
   }
   return {};
 }
@@ -248,6 +258,7 @@ Result<void> run(int repetitions, const std::vector<std::string>& pictures) {
   if (!npp) std::printf("%s\n", npp.error().message.c_str());
   std::printf("%-14s %9s %9s %9s %11s %13s %9s %9s\n", "picture", "count", "median", "worst",
               "statistics", "+ to the host", npp ? "NPP" : "", npp ? "compress" : "");
+  if (pictures == std::vector<std::string>{"sizes"}) return measure_sizes(*stream);
   for (const auto& name : pictures.empty() ? bench::label_picture_names() : pictures)
     if (auto ok = measure_picture(*stream, name, repetitions, npp); !ok) return ok;
   if (!pictures.empty()) return {};

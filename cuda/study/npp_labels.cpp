@@ -1,48 +1,18 @@
 #include "cuda/study/npp_labels.h"
 
-#include <dlfcn.h>
 #include <string>
+
+#include "cuda/study/npp.h"
 
 namespace patternd::cuda {
 
 namespace {
 
-// NppiSize, NppStreamContext, NppiNorm, as NPP's headers of CUDA 11 to 13 have them.
-struct NppSize {
-  int width;
-  int height;
-};
-struct NppContext {
-  StreamHandle stream;
-  int device;
-  int multiprocessors;
-  int max_threads_per_multiprocessor;
-  int max_threads_per_block;
-  std::size_t shared_bytes_per_block;
-  int major;
-  int minor;
-  unsigned stream_flags;
-  int reserved;
-};
-constexpr int kNormInfinity = 0;  // connectivity 8
+constexpr int kNormInfinity = 0;  // NppiNorm: connectivity 8
 
 Result<void> check(int status, const char* call) {
   if (status == 0) return {};
   return fail(ErrorCode::kDevice, std::string(call) + " failed with " + std::to_string(status));
-}
-
-NppContext context_of(const Stream& stream) {
-  const DeviceProperties& properties = stream.device()->properties();
-  return {stream.get(),
-          properties.ordinal,
-          properties.multiprocessors,
-          2048,
-          properties.max_threads_per_block,
-          static_cast<std::size_t>(properties.max_shared_bytes_per_block),
-          properties.major,
-          properties.minor,
-          kStreamNonBlocking,
-          0};
 }
 
 void* open_library() {
@@ -67,14 +37,11 @@ Result<NppLabels> NppLabels::create(const std::shared_ptr<const Device>& device,
   if (library == nullptr)
     return fail(ErrorCode::kUnsupported, "NPP: libnppif cannot be opened here");
   auto functions = std::make_shared<Functions>();
-  const auto find = [library](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    return function != nullptr;
-  };
-  if (!find(functions->label_bytes, "nppiLabelMarkersUFGetBufferSize_32u_C1R") ||
-      !find(functions->compress_bytes, "nppiCompressMarkerLabelsGetBufferSize_32u_C1R") ||
-      !find(functions->label, "nppiLabelMarkersUF_8u32u_C1R_Ctx") ||
-      !find(functions->compress, "nppiCompressMarkerLabelsUF_32u_C1IR_Ctx"))
+  if (!look_up(library, "nppiLabelMarkersUFGetBufferSize_32u_C1R", functions->label_bytes) ||
+      !look_up(library, "nppiCompressMarkerLabelsGetBufferSize_32u_C1R",
+               functions->compress_bytes) ||
+      !look_up(library, "nppiLabelMarkersUF_8u32u_C1R_Ctx", functions->label) ||
+      !look_up(library, "nppiCompressMarkerLabelsUF_32u_C1IR_Ctx", functions->compress))
     return fail(ErrorCode::kUnsupported, "NPP: libnppif lacks the functions of CUDA 11 to 13");
   int bytes = 0;
   int compress_bytes = 0;
@@ -102,12 +69,12 @@ Result<NppLabels> NppLabels::create(const std::shared_ptr<const Device>& device,
 }
 
 Result<void> NppLabels::label(const Stream& stream, const DeviceView& picture) const {
-  return check(
-      functions_->label(reinterpret_cast<std::uint8_t*>(picture.address), picture.stride_bytes,
-                        reinterpret_cast<std::uint32_t*>(labels_.address()), 4 * width_,
-                        {width_, height_}, kNormInfinity,
-                        reinterpret_cast<std::uint8_t*>(scratch_.address()), context_of(stream)),
-      "nppiLabelMarkersUF_8u32u_C1R_Ctx");
+  return check(functions_->label(
+                   reinterpret_cast<std::uint8_t*>(picture.address), picture.stride_bytes,
+                   reinterpret_cast<std::uint32_t*>(labels_.address()), 4 * width_,
+                   {width_, height_}, kNormInfinity,
+                   reinterpret_cast<std::uint8_t*>(scratch_.address()), npp_context_of(stream)),
+               "nppiLabelMarkersUF_8u32u_C1R_Ctx");
 }
 
 Result<int> NppLabels::compress(const Stream& stream) const {
@@ -116,7 +83,7 @@ Result<int> NppLabels::compress(const Stream& stream) const {
       check(functions_->compress(reinterpret_cast<std::uint32_t*>(labels_.address()), 4 * width_,
                                  {width_, height_}, width_ * height_, &largest,
                                  reinterpret_cast<std::uint8_t*>(compress_scratch_.address()),
-                                 context_of(stream)),
+                                 npp_context_of(stream)),
             "nppiCompressMarkerLabelsUF_32u_C1IR_Ctx");
   if (!ok) return tl::make_unexpected(ok.error());
   return largest;

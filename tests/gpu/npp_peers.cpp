@@ -1,29 +1,10 @@
 #include "tests/gpu/npp_peers.h"
 
-#include <cstring>
-#include <dlfcn.h>
+#include "cuda/study/npp.h"
 
 namespace patternd::cuda::test {
 namespace {
 
-struct NppSize {
-  int width, height;
-};
-struct NppRect {
-  int x, y, width, height;
-};
-struct NppContext {
-  StreamHandle stream;
-  int device;
-  int multiprocessors;
-  int max_threads_per_multiprocessor;
-  int max_threads_per_block;
-  std::size_t shared_bytes_per_block;
-  int major;
-  int minor;
-  unsigned stream_flags;
-  int reserved;
-};
 constexpr int kLinear = 2;  // NPPI_INTER_LINEAR
 
 template <class Pixel>
@@ -32,28 +13,6 @@ using Remap = int (*)(const Pixel*, NppSize, int, NppRect, const float*, int, co
 template <class Pixel>
 using Warp = int (*)(const Pixel*, NppSize, int, NppRect, Pixel*, int, NppRect, const double (*)[3],
                      int, NppContext);
-
-template <class Function>
-bool look_up(void* library, const char* symbol, Function& function) {
-  void* address = dlsym(library, symbol);
-  static_assert(sizeof address == sizeof function);
-  std::memcpy(&function, &address, sizeof address);
-  return address != nullptr;
-}
-
-NppContext context_of(const Stream& stream) {
-  const DeviceProperties& gpu = stream.device()->properties();
-  return {stream.get(),
-          gpu.ordinal,
-          gpu.multiprocessors,
-          2048,
-          gpu.max_threads_per_block,
-          static_cast<std::size_t>(gpu.max_shared_bytes_per_block),
-          gpu.major,
-          gpu.minor,
-          kStreamNonBlocking,
-          0};
-}
 
 template <class Pixel>
 Pixel* pointer(const DeviceView& view) {
@@ -75,7 +34,7 @@ Result<void> remap_with(Remap<Pixel> function, const Stream& stream, const Devic
       function(pointer<const Pixel>(input), size, input.stride_bytes,
                {0, 0, input.width, input.height}, pointer<const float>(map_x), map_x.stride_bytes,
                pointer<const float>(map_y), map_y.stride_bytes, pointer<Pixel>(output),
-               output.stride_bytes, {output.width, output.height}, kLinear, context_of(stream)),
+               output.stride_bytes, {output.width, output.height}, kLinear, npp_context_of(stream)),
       "nppiRemap");
 }
 
@@ -86,7 +45,7 @@ Result<void> warp_with(Warp<Pixel> function, const Stream& stream, const DeviceV
   return outcome(
       function(pointer<const Pixel>(input), {input.width, input.height}, input.stride_bytes,
                {0, 0, input.width, input.height}, pointer<Pixel>(output), output.stride_bytes,
-               {0, 0, output.width, output.height}, rows, kLinear, context_of(stream)),
+               {0, 0, output.width, output.height}, rows, kLinear, npp_context_of(stream)),
       "nppiWarpPerspective");
 }
 

@@ -2,6 +2,7 @@
 // time against size.
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "pipeline/image_file.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/label_pictures.h"
+#include "tools/bench/linear_fit.h"
 #include "tools/bench/subjects.h"
 #include "tools/usage_error.h"
 
@@ -295,35 +297,57 @@ Result<void> run_report(const Arguments& a, const Options& options) {
   return {};
 }
 
-// Time against pixels: noise of 50 %, and spots, from 0.1 to 100 megapixels.
+// Time of labels with boxes, of one picture at one size.
+Result<TimedSize> time_size(const Options& options, const char* name, int side) {
+  const Image image = make_label_picture(name, side, side, kSeed);
+  auto ours = Ours::create(image);
+  if (!ours) return tl::make_unexpected(ours.error());
+  const int repetitions = options.repetitions > 0 ? options.repetitions : side < 2000 ? 9 : 3;
+  const auto times =
+      compare({{"both", [&] { ours->label_and_measure(image); }}}, repetitions, Clock::kThreadCpu);
+  return TimedSize{static_cast<double>(side) * side, times[0].median_us};
+}
+
+void print_fit(const char* name, const LinearFit& fit, bool json) {
+  if (json) {
+    const nlohmann::ordered_json line = {{"type", "components_fit"},
+                                         {"picture", name},
+                                         {"start_us", fit.start_us},
+                                         {"ns_per_pixel", fit.us_per_pixel * 1e3},
+                                         {"largest_deviation", fit.largest_deviation}};
+    std::printf("%s\n", line.dump().c_str());
+  } else {
+    std::printf("%s: %.0f us + %.3f ns a pixel, times at most %.0f %% off\n", name, fit.start_us,
+                fit.us_per_pixel * 1e3, fit.largest_deviation * 100);
+  }
+}
+
+// Time against pixels, 0.1 to 100 megapixels, and the line through the times.
 Result<void> run_sizes(const Options& options) {
+  constexpr const char* kNames[] = {"noise50", "spots"};
+  std::vector<TimedSize> times[std::size(kNames)];
   if (!options.json) {
-    std::printf("%s; one core, labels with boxes, nanoseconds of processor time a pixel\n",
-                machine_line().c_str());
-    std::printf("%7s %10s %10s\n", "Mpixel", "noise50", "spots");
+    std::printf(
+        "%s; one core, labels with boxes, microseconds of processor time"
+        " (nanoseconds a pixel)\n%7s %20s %20s\n",
+        machine_line().c_str(), "Mpixel", kNames[0], kNames[1]);
   }
-  for (const int side : {316, 1000, 3162, 10000}) {
-    double ns_per_pixel[2] = {};
-    for (const int i : {0, 1}) {
-      const Image image = make_label_picture(i == 0 ? "noise50" : "spots", side, side, kSeed);
-      auto ours = Ours::create(image);
-      if (!ours) return tl::make_unexpected(ours.error());
-      const int repetitions = options.repetitions > 0 ? options.repetitions : side < 2000 ? 9 : 3;
-      const auto times = compare({{"both", [&] { ours->label_and_measure(image); }}}, repetitions,
-                                 Clock::kThreadCpu);
-      ns_per_pixel[i] = times[0].median_us * 1e3 / (static_cast<double>(side) * side);
+  for (const int side : kSizeSides) {
+    nlohmann::ordered_json line = {{"type", "components_sizes"},
+                                   {"megapixels", static_cast<double>(side) * side * 1e-6}};
+    if (!options.json) std::printf("%7.1f", static_cast<double>(side) * side * 1e-6);
+    for (std::size_t i = 0; i < std::size(kNames); ++i) {
+      const auto time = time_size(options, kNames[i], side);
+      if (!time) return tl::make_unexpected(time.error());
+      times[i].push_back(*time);
+      line[kNames[i] + std::string("_us")] = time->us;
+      if (!options.json) std::printf(" %10.0f (%7.3f)", time->us, time->us * 1e3 / time->pixels);
     }
-    const double megapixels = static_cast<double>(side) * side * 1e-6;
-    if (options.json) {
-      const nlohmann::ordered_json line = {{"type", "components_sizes"},
-                                           {"megapixels", megapixels},
-                                           {"noise50_ns_per_pixel", ns_per_pixel[0]},
-                                           {"spots_ns_per_pixel", ns_per_pixel[1]}};
-      std::printf("%s\n", line.dump().c_str());
-    } else {
-      std::printf("%7.1f %10.2f %10.3f\n", megapixels, ns_per_pixel[0], ns_per_pixel[1]);
-    }
+    std::printf("%s\n", options.json ? line.dump().c_str() : "");
+    std::fflush(stdout);
   }
+  for (std::size_t i = 0; i < std::size(kNames); ++i)
+    print_fit(kNames[i], fit_line(times[i]), options.json);
   return {};
 }
 

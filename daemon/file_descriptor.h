@@ -1,34 +1,13 @@
-// An owner of a file descriptor, and a bell that one thread rings for another's poll.
+// A bell that one thread rings for another's poll.
 #pragma once
 
 #include <cstdint>
 #include <sys/eventfd.h>
 #include <unistd.h>
-#include <utility>
+
+#include "pipeline/file_descriptor.h"
 
 namespace patternd {
-
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    if (this != &other) reset(std::exchange(other.fd_, -1));
-    return *this;
-  }
-  ~FileDescriptor() { reset(); }
-
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] bool valid() const { return fd_ >= 0; }
-  void reset(int fd = -1) {
-    if (fd_ >= 0) close(fd_);
-    fd_ = fd;
-  }
-
- private:
-  int fd_ = -1;
-};
 
 // Readable from ring() until clear().
 class Bell {

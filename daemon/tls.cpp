@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -14,7 +13,7 @@
 #include <sys/stat.h>
 #include <utility>
 
-#include "daemon/file_descriptor.h"
+#include "pipeline/input_file.h"
 
 namespace patternd {
 namespace {
@@ -48,29 +47,17 @@ tl::unexpected<Error> out_of_memory() {
 }  // namespace
 
 Result<std::string> read_credential(const std::string& path, bool secret) {
-  constexpr off_t kMostBytes = off_t{1} << 20;
-  // O_NONBLOCK: a pipe in the file's place must not make us wait.
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status {};
-  if (!file.valid() || fstat(file.get(), &status) != 0)
-    return fail(ErrorCode::kIo, path + " cannot be read (" + std::strerror(errno) + ")");
-  if (!S_ISREG(status.st_mode) || status.st_size > kMostBytes)
-    return fail(ErrorCode::kIo, path + " is no regular file of at most 1 MiB");
-  if (secret && (status.st_mode & S_IRWXO) != 0) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+  const auto file = InputFile::open(path);
+  if (!file) return tl::make_unexpected(file.error());
+  if (secret && (file->permissions() & S_IRWXO) != 0) {
     return fail(
         ErrorCode::kInvalidArgument,
         path + " is open to every user of this machine; take that away with chmod o= " + path);
   }
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t got = read(file.get(), text.data() + done, text.size() - done);
-    if (got < 0) return fail(ErrorCode::kIo, path + " cannot be read: " + std::strerror(errno));
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  text.resize(done);
-  return text;
+  const auto content = file->read(kMostBytes);
+  if (!content) return tl::make_unexpected(content.error());
+  return std::string(content->begin(), content->end());
 }
 
 Result<std::shared_ptr<TlsContext>> TlsContext::create(Side side) {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "pipeline/image.h"
 
@@ -32,9 +31,6 @@ enum class ReadAs {
 // Plain-text PGM (P2) or PPM (P3).
 [[nodiscard]] Result<void> write_plain_pnm(const std::string& path, const ImageView& image);
 
-// A whole file in memory, at most `limit_bytes`.
-[[nodiscard]] Result<std::vector<std::uint8_t>> read_file(const std::string& path,
-                                                          std::size_t limit_bytes);
 // Writes a file whole or not at all.
 [[nodiscard]] Result<void> write_file(const std::string& path, const std::string& content);
 

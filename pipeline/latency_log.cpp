@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "pipeline/file_descriptor.h"
+
 namespace patternd {
 namespace {
 
@@ -20,33 +22,38 @@ std::string header() {
   return line + "\n";
 }
 
-// Writes all of `text`; errno's value or 0.
-int write_all(int file, const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t wrote = write(file, text.data() + done, text.size() - done);
-    if (wrote < 0 && errno != EINTR) return errno;
-    if (wrote > 0) done += static_cast<std::size_t>(wrote);
-  }
-  return 0;
+tl::unexpected<Error> cannot_write(const std::string& path, const std::string& why) {
+  return fail(ErrorCode::kIo, path + ": the latency log cannot be written (" + why +
+                                  "); latency.log must name a file in a folder that patternd may "
+                                  "write to");
 }
 
 }  // namespace
 
+Result<void> LatencyLog::check(const std::string& path) {
+  struct stat status {};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (!exists && errno != ENOENT) return cannot_write(path, std::strerror(errno));
+  // Nobody may be reading a pipe, and we would wait for them.
+  if (exists && S_ISFIFO(status.st_mode)) return cannot_write(path, "it is a pipe");
+  if (exists && S_ISDIR(status.st_mode)) return cannot_write(path, std::strerror(EISDIR));
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const bool may =
+      exists ? ::access(path.c_str(), W_OK) == 0 : ::access(folder.c_str(), W_OK | X_OK) == 0;
+  return may ? Result<void>() : cannot_write(path, std::strerror(errno));
+}
+
 Result<std::unique_ptr<LatencyLog>> LatencyLog::open(const std::string& path) {
-  const auto cannot = [&path](int error) {
-    return fail(ErrorCode::kIo, path + ": the latency log cannot be written (" +
-                                    std::strerror(error) +
-                                    "); latency.log must name a file in a folder that patternd may "
-                                    "write to");
-  };
+  if (auto good = check(path); !good) return tl::make_unexpected(good.error());
   const int file = ::open(path.c_str(), kOpenFlags, 0644);
-  if (file < 0) return cannot(errno);
+  if (file < 0) return cannot_write(path, std::strerror(errno));
   struct stat status {};
   const bool fresh = fstat(file, &status) == 0 && status.st_size == 0;
-  const int error = fresh ? write_all(file, header()) : 0;
-  if (error != 0) {
+  if (fresh && !write_all(file, header())) {
+    const int error = errno;
     close(file);
-    return cannot(error);
+    return cannot_write(path, std::strerror(error));
   }
   return std::unique_ptr<LatencyLog>(new LatencyLog(path, file));
 }
@@ -107,7 +114,7 @@ void LatencyLog::write_rows() {
 }
 
 void LatencyLog::write_text(const std::string& text, std::size_t rows) {
-  const int error = write_all(file_, text);
+  const int error = write_all(file_, text) ? 0 : errno;
   const std::lock_guard<std::mutex> lock(mutex_);
   state_.error = error == 0 ? "" : std::strerror(error);
   if (error != 0) state_.lost += rows;

@@ -21,6 +21,8 @@ class LatencyLog {
   //   seq,captured_mono_ns,capture,rectify,…,publish,total
   // (stages in microseconds). kIo where it cannot be opened.
   [[nodiscard]] static Result<std::unique_ptr<LatencyLog>> open(const std::string& path);
+  // Whether open() would succeed; makes no file.
+  [[nodiscard]] static Result<void> check(const std::string& path);
   // Writes what is queued, then closes.
   ~LatencyLog();
   LatencyLog(const LatencyLog&) = delete;

@@ -153,12 +153,13 @@ TEST_F(CredentialFile, IsRefusedWhereOthersMayReadItOrItHoldsNoToken) {
         std::string(20, '\0')}) {
     EXPECT_NE(why_not(bad).find("openssl rand -hex 32"), std::string::npos) << bad;
   }
-  EXPECT_NE(Token::load(folder_.path()).error().message.find("no regular file"), std::string::npos);
+  EXPECT_NE(Token::load(folder_.path()).error().message.find("must be a regular file"),
+            std::string::npos);
   EXPECT_NE(Token::load(folder_.file("none")).error().message.find("cannot be read"),
             std::string::npos);
   const std::string pipe = folder_.file("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_NE(Token::load(pipe).error().message.find("no regular file"), std::string::npos);
+  EXPECT_NE(Token::load(pipe).error().message.find("must be a regular file"), std::string::npos);
 }
 
 TEST(TlsFiles, AreRefusedWithTheirNamesAndTheCure) {

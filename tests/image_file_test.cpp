@@ -7,6 +7,7 @@
 #include <random>
 
 #include "pipeline/image_codec.h"
+#include "pipeline/input_file.h"
 #include "tests/support/test_files.h"
 
 namespace patternd {
@@ -98,7 +99,7 @@ TEST(ImageFile, NamesWhatIsWrong) {
   EXPECT_THAT(message("P5 99999 99999 255\n"), HasSubstr("cut short"));
   EXPECT_THAT(message("P5 0 5 255\n"), HasSubstr("both must be 1 to 32767"));
   EXPECT_THAT(read_image("/nonexistent/a.png").error().message,
-              HasSubstr("/nonexistent/a.png: cannot open"));
+              HasSubstr("/nonexistent/a.png: no such file"));
   EXPECT_THAT(read_image("/").error().message, HasSubstr("is a folder"));
 }
 

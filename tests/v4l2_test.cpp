@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "pipeline/image_file.h"
+#include "pipeline/input_file.h"
 #include "pipeline/sources/v4l2_controls.h"
 #include "pipeline/sources/v4l2_error.h"
 #include "pipeline/sources/v4l2_formats.h"

@@ -18,18 +18,6 @@ std::string size_text(int width, int height, PixelFormat format) {
   return std::to_string(width) + "x" + std::to_string(height) + " " + name_of(format);
 }
 
-// Writes all bytes in one call where the system takes them.
-bool write_all(int descriptor, const std::string& text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t n = ::write(descriptor, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    done += static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
 Result<void> make_empty_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -50,48 +38,15 @@ Result<void> make_empty_folder(const std::string& folder) {
 Result<RecordingWriter> RecordingWriter::create(const std::string& folder, RecordingFormat format) {
   if (auto made = make_empty_folder(folder); !made) return tl::make_unexpected(made.error());
   const std::string path = folder + "/" + kIndexName;
-  const int descriptor =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor < 0)
+  FileDescriptor index(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
+  if (!index.valid())
     return fail(ErrorCode::kIo, path + ": cannot be made: " + std::strerror(errno));
-  return RecordingWriter(folder, format, descriptor);
+  return RecordingWriter(folder, format, std::move(index));
 }
 
-RecordingWriter::RecordingWriter(std::string folder, RecordingFormat format, int index_descriptor)
-    : folder_(std::move(folder)), format_(format), index_descriptor_(index_descriptor) {}
-
-RecordingWriter::RecordingWriter(RecordingWriter&& other) noexcept
-    : folder_(std::move(other.folder_)),
-      format_(other.format_),
-      index_descriptor_(std::exchange(other.index_descriptor_, -1)),
-      video_(std::move(other.video_)),
-      first_ns_(other.first_ns_),
-      count_(other.count_),
-      width_(other.width_),
-      height_(other.height_),
-      pixels_(other.pixels_),
-      last_(other.last_) {}
-
-RecordingWriter& RecordingWriter::operator=(RecordingWriter&& other) noexcept {
-  if (this != &other) {
-    if (index_descriptor_ >= 0) ::close(index_descriptor_);
-    folder_ = std::move(other.folder_);
-    format_ = other.format_;
-    index_descriptor_ = std::exchange(other.index_descriptor_, -1);
-    video_ = std::move(other.video_);
-    first_ns_ = other.first_ns_;
-    count_ = other.count_;
-    width_ = other.width_;
-    height_ = other.height_;
-    pixels_ = other.pixels_;
-    last_ = other.last_;
-  }
-  return *this;
-}
-
-RecordingWriter::~RecordingWriter() {
-  if (index_descriptor_ >= 0) ::close(index_descriptor_);
-}
+RecordingWriter::RecordingWriter(std::string folder, RecordingFormat format, FileDescriptor index)
+    : folder_(std::move(folder)), format_(format), index_(std::move(index)) {}
 
 Result<void> RecordingWriter::check(const ImageView& luma, const FrameStamp& stamp) const {
   const std::string where = folder_ + ": frame " + std::to_string(count_);
@@ -136,7 +91,7 @@ Result<void> RecordingWriter::write_frame(const ImageView& luma, const FrameStam
 Result<void> RecordingWriter::write(const ImageView& luma, const FrameStamp& stamp) {
   if (auto ok = check(luma, stamp); !ok) return ok;
   if (auto written = write_frame(luma, stamp); !written) return written;
-  if (!write_all(index_descriptor_, recording_index_line(stamp))) {
+  if (!write_all(index_.get(), recording_index_line(stamp))) {
     return fail(ErrorCode::kIo, folder_ + "/" + kIndexName + ": frame " + std::to_string(count_) +
                                     " cannot be entered: " + std::strerror(errno));
   }
@@ -154,7 +109,7 @@ Result<void> RecordingWriter::finish() {
     auto finished = std::exchange(video_, nullptr)->finish();
     if (!finished) return finished;
   }
-  if (::syncfs(index_descriptor_) != 0)
+  if (::syncfs(index_.get()) != 0)
     return fail(ErrorCode::kIo, folder_ + "/" + kIndexName + ": " + std::strerror(errno));
   return {};
 }

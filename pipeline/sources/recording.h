@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "pipeline/file_descriptor.h"
 #include "pipeline/image.h"
 #include "pipeline/result.h"
 #include "pipeline/sources/recording_index.h"
@@ -26,17 +27,14 @@ enum class RecordingFormat {
 //
 // A frame's file appears whole, and its index line is written after it with a single call, so that
 // a recorder killed at any moment leaves a recording that can be played. (A video is written by
-// GStreamer's threads, a few frames behind: what it lacks of the index is not played.) One thread
-// at a time.
+// GStreamer's threads, a few frames behind: what it lacks of the index ends a replay with an
+// error.) One thread at a time.
 class RecordingWriter {
  public:
   // Makes the folder where it does not exist; one that holds anything is refused
   // (kInvalidArgument).
   [[nodiscard]] static Result<RecordingWriter> create(const std::string& folder,
                                                       RecordingFormat format);
-  RecordingWriter(RecordingWriter&& other) noexcept;
-  RecordingWriter& operator=(RecordingWriter&& other) noexcept;
-  ~RecordingWriter();
 
   // Appends one frame: kGray8 or kGray16, the first frame's size and format, `seq` and
   // `captured_mono_ns` above those of the frame before (kInvalidArgument otherwise). kIo: the disk
@@ -48,13 +46,13 @@ class RecordingWriter {
   [[nodiscard]] std::uint64_t frame_count() const { return count_; }
 
  private:
-  RecordingWriter(std::string folder, RecordingFormat format, int index_descriptor);
+  RecordingWriter(std::string folder, RecordingFormat format, FileDescriptor index);
   [[nodiscard]] Result<void> write_frame(const ImageView& luma, const FrameStamp& stamp);
   [[nodiscard]] Result<void> check(const ImageView& luma, const FrameStamp& stamp) const;
 
   std::string folder_;
   RecordingFormat format_;
-  int index_descriptor_ = -1;
+  FileDescriptor index_;
   std::unique_ptr<VideoWriter> video_;
   std::int64_t first_ns_ = 0;
   std::uint64_t count_ = 0;

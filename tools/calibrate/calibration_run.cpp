@@ -12,6 +12,7 @@
 #include "calibration/camera_map.h"
 #include "calibration/plane_point.h"
 #include "pipeline/image_file.h"
+#include "pipeline/input_file.h"
 #include "pipeline/sources/frame_reader.h"
 #include "tools/calibrate/conversions.h"
 #include "tools/calibrate/drawings.h"

@@ -1,10 +1,10 @@
 #include "tools/calibrate/conversions.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <opencv2/core.hpp>
 
+#include "pipeline/input_file.h"
 #include "pipeline/utf8.h"
 #include "pipeline/yaml_reader.h"
 
@@ -67,7 +67,8 @@ void accept_all(const YamlNode& node) {
 }  // namespace
 
 Result<CameraModel> from_opencv(const std::string& path) {
-  if (!std::filesystem::exists(path)) return fail(ErrorCode::kNotFound, path + ": no such file");
+  if (const auto readable = InputFile::open(path); !readable)
+    return tl::make_unexpected(readable.error());
   try {
     const cv::FileStorage file(path, cv::FileStorage::READ);
     if (!file.isOpened()) return fail(ErrorCode::kParse, path + ": not a file of OpenCV's");

@@ -1,0 +1,75 @@
+#include "pipeline/input_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+namespace patternd {
+namespace {
+
+const char* kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+tl::unexpected<Error> not_regular(const std::string& path, mode_t mode) {
+  return fail(ErrorCode::kInvalidArgument,
+              path + ": is " + kind_of(mode) + "; must be a regular file");
+}
+
+tl::unexpected<Error> cannot_open(const std::string& path, int error) {
+  if (error == ENOENT || error == ENOTDIR)
+    return fail(ErrorCode::kNotFound, path + ": no such file");
+  return fail(ErrorCode::kIo, path + ": cannot be opened: " + std::strerror(error));
+}
+
+}  // namespace
+
+Result<InputFile> InputFile::open(const std::string& path) {
+  // Looked at before it is opened, since opening some devices does something already; and after,
+  // since it may have been exchanged. O_NONBLOCK: a pipe that came in between is not waited for.
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return cannot_open(path, errno);
+  if (!S_ISREG(status.st_mode)) return not_regular(path, status.st_mode);
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid() || ::fstat(file.get(), &status) != 0) return cannot_open(path, errno);
+  if (!S_ISREG(status.st_mode)) return not_regular(path, status.st_mode);
+  return InputFile(path, std::move(file), status.st_mode & ~static_cast<mode_t>(S_IFMT),
+                   static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0)));
+}
+
+Result<std::vector<std::uint8_t>> InputFile::read(std::size_t limit_bytes) const {
+  if (size_bytes_ > limit_bytes) return too_large(path_, limit_bytes);
+  std::vector<std::uint8_t> content;
+  content.reserve(static_cast<std::size_t>(size_bytes_));
+  // To the end, not to the size: a file may grow, and those of /proc say 0.
+  std::vector<std::uint8_t> block(std::size_t{1} << 16);
+  for (;;) {
+    const ssize_t got = ::read(file_.get(), block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(ErrorCode::kIo, path_ + ": cannot be read: " + std::strerror(errno));
+    if (got == 0) return content;
+    if (static_cast<std::size_t>(got) > limit_bytes - content.size())
+      return too_large(path_, limit_bytes);
+    content.insert(content.end(), block.begin(), block.begin() + got);
+  }
+}
+
+Result<std::vector<std::uint8_t>> read_file(const std::string& path, std::size_t limit_bytes) {
+  const auto file = InputFile::open(path);
+  if (!file) return tl::make_unexpected(file.error());
+  return file->read(limit_bytes);
+}
+
+tl::unexpected<Error> too_large(const std::string& name, std::size_t limit_bytes) {
+  constexpr std::size_t kMebibyte = std::size_t{1} << 20;
+  return fail(ErrorCode::kInvalidArgument, name + ": is larger than " +
+                                               std::to_string(limit_bytes / kMebibyte) +
+                                               " MiB, the most that is read of such a file");
+}
+
+}  // namespace patternd

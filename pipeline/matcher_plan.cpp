@@ -188,11 +188,12 @@ std::optional<ParamFault> find_fault(const SearchParams& p) {
   if (p.angle_step_deg && !within(*p.angle_step_deg, 0.01, 60))
     return ParamFault{"angle_step", text(*p.angle_step_deg), "it must be 0.01 to 60 degrees"};
   if (p.roi && !(within(p.roi->x, -1e6, 1e6) && within(p.roi->y, -1e6, 1e6) &&
-                 within(p.roi->width, 0, 1e6) && within(p.roi->height, 0, 1e6))) {
+                 within(p.roi->width, 0, 1e6) && p.roi->width > 0 &&
+                 within(p.roi->height, 0, 1e6) && p.roi->height > 0)) {
     return ParamFault{"roi",
                       "[" + text(p.roi->x) + ", " + text(p.roi->y) + ", " + text(p.roi->width) +
                           ", " + text(p.roi->height) + "]",
-                      "it must be [x, y, width, height] in pixels, width and height not negative"};
+                      "it must be [x, y, width, height] in pixels with a width and height above 0"};
   }
   return std::nullopt;
 }

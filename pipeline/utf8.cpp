@@ -1,5 +1,6 @@
 #include "pipeline/utf8.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace patternd {
@@ -80,6 +81,16 @@ std::string_view utf8_prefix(std::string_view text, std::size_t bytes) {
   while (end > 0 && bytes - end < 3 && (byte_at(text, end) & 0xC0) == 0x80) --end;
   return text.substr(0, end);
 }
+
+bool is_name(std::string_view text) {
+  constexpr std::size_t kLongest = 64;
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7F; };
+  return !text.empty() && text.size() <= kLongest &&
+         utf8_first_fault(text) == std::string_view::npos &&
+         std::none_of(text.begin(), text.end(), is_control);
+}
+
+const char* name_rule() { return "must be 1 to 64 characters"; }
 
 std::string printable(std::string_view text) {
   return printable(text, std::numeric_limits<std::size_t>::max());

@@ -19,6 +19,11 @@ namespace patternd {
 //   utf8_prefix("a\xc3\xa9", 2) == "a"
 [[nodiscard]] std::string_view utf8_prefix(std::string_view text, std::size_t bytes);
 
+// Whether `text` can name a pattern or a camera: 1 to 64 bytes of UTF-8 without control characters.
+[[nodiscard]] bool is_name(std::string_view text);
+// What a name must be, for messages.
+[[nodiscard]] const char* name_rule();
+
 // `text` with control characters and malformed bytes as \xNN: for other libraries' messages, which
 // repeat a byte of the input.
 [[nodiscard]] std::string printable(std::string_view text);

@@ -1,48 +1,31 @@
 #include "pipeline/yaml_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <set>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
-
+#include "pipeline/decimal_number.h"
+#include "pipeline/input_file.h"
 #include "pipeline/utf8.h"
+#include "pipeline/yaml_document.h"
 
 namespace patternd {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{4} << 20;
-constexpr std::size_t kMostDepth = 32;
-constexpr std::size_t kMostNodes = 20'000;
+using yaml_detail::Entry;
+using yaml_detail::Fault;
+using yaml_detail::join_path;
+using yaml_detail::Kind;
+using yaml_detail::Place;
+using yaml_detail::Tree;
+
 constexpr std::size_t kMostFaultsShown = 100;
-
-// Counted from 1, columns in characters.
-struct Place {
-  std::size_t line = 1;
-  std::size_t column = 1;
-  friend bool operator<(const Place& a, const Place& b) {
-    return a.line != b.line ? a.line < b.line : a.column < b.column;
-  }
-  friend bool operator==(const Place& a, const Place& b) {
-    return a.line == b.line && a.column == b.column;
-  }
-};
-
-struct Fault {
-  Place place;
-  std::string text;  // "key.path: what is wrong; what is accepted"
-};
 
 // The faults by their place, those of one place as they were found, each text at a place once: a
 // key that was asked for twice says what is wrong once.
@@ -55,21 +38,6 @@ std::vector<const Fault*> in_reading_order(const std::vector<Fault>& faults) {
     return a->place == b->place ? std::less<>()(a, b) : a->place < b->place;
   });
   return ordered;
-}
-
-std::string shown_with_path(const std::string& path, const std::string& text) {
-  return path.empty() ? text : path + ": " + text;
-}
-
-std::string join_path(const std::string& parent, std::string_view key) {
-  // A key from the file may be anything; in a path it is shown plainly only where it is a word.
-  const bool word =
-      !key.empty() && key.size() <= 60 && std::all_of(key.begin(), key.end(), [](char c) {
-        return c > ' ' && c != 0x7F && c != ':' && c != '"';
-      });
-  const std::string shown =
-      word && utf8_first_fault(key) == std::string_view::npos ? std::string(key) : in_quotes(key);
-  return parent.empty() ? shown : parent + "." + shown;
 }
 
 std::string shown_number(double value) {
@@ -91,278 +59,11 @@ std::string shown_range(const std::string& what, T low, T high, std::string (*sh
 
 std::string shown_integer(std::int64_t value) { return std::to_string(value); }
 
-// A sign and digits without leading zeros (which YAML 1.1 reads as octal and 1.2 does not).
-bool has_leading_zero(std::string_view text) {
-  if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
-  return text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
-}
-
-enum class NumberFault { kNone, kNotANumber, kTooLarge };
-
-template <class T>
-NumberFault parse_number(std::string_view text, std::string_view alphabet, T& value) {
-  if (text.empty() || text.find_first_not_of(alphabet) != std::string_view::npos ||
-      has_leading_zero(text)) {
-    return NumberFault::kNotANumber;
-  }
-  if (text[0] == '+') text.remove_prefix(1);  // std::from_chars knows no plus sign
-  if (text.empty() || text[0] == '+') return NumberFault::kNotANumber;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end.ptr != text.data() + text.size()) return NumberFault::kNotANumber;
-  if (end.ec == std::errc::result_out_of_range) return NumberFault::kTooLarge;
-  return end.ec == std::errc() ? NumberFault::kNone : NumberFault::kNotANumber;
-}
-
 }  // namespace
 
-namespace yaml_detail {
-
-enum class Kind {
-  kNull,
-  kScalar,
-  kSequence,
-  kMap,
-  kFaulty  // its fault has been recorded when the file was read
-};
-
-struct Tree;
-struct Entry;
-
-struct Tree {
-  Kind kind = Kind::kNull;
-  Place place;
-  bool plain = true;  // a scalar without quotes
-  std::string value;
-  std::vector<Tree> items;
-  std::vector<Entry> entries;
-  // What the reading code asked for; only maps that were asked anything have unknown keys.
-  mutable bool asked = false;
-  mutable std::vector<std::string> known;
-};
-
-struct Entry {
-  std::string key;
-  Place place;
-  Tree value;
-};
-
-}  // namespace yaml_detail
-
-namespace {
-
-using yaml_detail::Entry;
-using yaml_detail::Kind;
-using yaml_detail::Tree;
-
-const char* kind_in_words(const Tree& tree) {
-  switch (tree.kind) {
-    case Kind::kNull:
-      return "has no value";
-    case Kind::kSequence:
-      return "is a list";
-    case Kind::kMap:
-      return "is a map of keys";
-    case Kind::kScalar:
-    case Kind::kFaulty:
-      break;
-  }
-  return "is a single value";
-}
-
-}  // namespace
-
-struct YamlReader::Impl {
-  std::string name;
-  std::string text;
-  std::vector<std::size_t> line_starts;
-  Tree root;
-  mutable std::vector<Fault> faults;
-
-  [[nodiscard]] std::string at(const Place& place) const {
-    return name + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) + ": ";
-  }
-  // yaml-cpp counts lines and bytes from 0.
-  [[nodiscard]] Place place_of(const YAML::Mark& mark) const {
-    if (mark.is_null()) return {};
-    const auto line = static_cast<std::size_t>(std::max(mark.line, 0));
-    const auto bytes = static_cast<std::size_t>(std::max(mark.column, 0));
-    if (line >= line_starts.size()) return {line + 1, bytes + 1};
-    std::size_t column = 1;
-    const std::size_t start = line_starts[line];
-    for (std::size_t i = start; i < std::min(start + bytes, text.size()); ++i) {
-      if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) ++column;
-    }
-    return {line + 1, column};
-  }
-  void find_lines() {
-    line_starts.assign(1, 0);
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '\n') line_starts.push_back(i + 1);
-    }
-  }
-  [[nodiscard]] Place place_of_byte(std::size_t byte) const {
-    const auto after = std::upper_bound(line_starts.begin(), line_starts.end(), byte);
-    const auto line = static_cast<std::size_t>(after - line_starts.begin());
-    YAML::Mark mark;
-    mark.line = static_cast<int>(line) - 1;
-    mark.column = static_cast<int>(byte - line_starts[line - 1]);
-    return place_of(mark);
-  }
-  void add(const Place& place, const std::string& path, const std::string& what) const {
-    faults.push_back({place, shown_with_path(path, what)});
-  }
+struct YamlReader::Impl : yaml_detail::Document {
   void add_unknown_keys(const Tree& tree, const std::string& path) const;
 };
-
-namespace {
-
-// Thrown by the builder through yaml-cpp and caught in YamlReader::parse.
-struct Refused {
-  YAML::Mark mark;
-  std::string message;
-};
-
-// Builds the tree from yaml-cpp's events, so that the place of each key, the anchors and the depth
-// are seen before anything is expanded.
-class TreeBuilder : public YAML::EventHandler {
- public:
-  explicit TreeBuilder(YamlReader::Impl& reader) : reader_(reader) {}
-
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) throw Refused{mark, "a second document begins; one file holds one"};
-  }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    add(mark, "", anchor, Kind::kNull, "");
-  }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    const std::string where = path();
-    add(mark, "", 0, Kind::kFaulty, "");
-    reader_.add(reader_.place_of(mark), where,
-                "an alias (*) stands here; write the value out, anchors and aliases are not read");
-  }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                const std::string& value) override {
-    const bool plain = tag != "!";
-    const bool null = plain && (value.empty() || value == "~" || value == "null");
-    add(mark, tag, anchor, null ? Kind::kNull : Kind::kScalar, value);
-  }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value) override {
-    open(mark, tag, anchor, Kind::kSequence);
-  }
-  void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value) override {
-    open(mark, tag, anchor, Kind::kMap);
-  }
-  void OnMapEnd() override { close(); }
-
- private:
-  struct Open {
-    Tree tree;
-    std::string path;
-    bool has_key = false;
-    std::string key;
-    Place key_place;
-  };
-
-  [[nodiscard]] std::string path() const {
-    if (open_.empty()) return "";
-    const Open& top = open_.back();
-    if (top.tree.kind == Kind::kSequence)
-      return top.path + "[" + std::to_string(top.tree.items.size()) + "]";
-    return top.has_key ? join_path(top.path, top.key) : top.path;
-  }
-  [[nodiscard]] bool expects_key() const {
-    return !open_.empty() && open_.back().tree.kind == Kind::kMap && !open_.back().has_key;
-  }
-  void check(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
-    if (++nodes_ > kMostNodes) {
-      throw Refused{mark, "more than " + std::to_string(kMostNodes) + " values; the file is not " +
-                              "one of patternd's"};
-    }
-    if (anchor != 0) {
-      reader_.add(reader_.place_of(mark), path(),
-                  "an anchor (&) stands here; take it out, anchors and aliases are not read");
-    }
-    if (!tag.empty() && tag != "?" && tag != "!") {
-      reader_.add(reader_.place_of(mark), path(),
-                  "a tag (" + in_quotes(tag) + ") stands here; take it out, tags are not read");
-    }
-  }
-  void add(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Kind kind,
-           const std::string& value) {
-    if (expects_key()) return add_key(mark, tag, anchor, value);
-    check(mark, tag, anchor);
-    Tree leaf;
-    leaf.kind = kind;
-    // yaml-cpp places a missing value wherever it noticed; its key is what a person looks for.
-    const bool missing = kind == Kind::kNull && !open_.empty() && open_.back().has_key;
-    leaf.place = missing ? open_.back().key_place : reader_.place_of(mark);
-    leaf.plain = tag != "!";
-    leaf.value = value;
-    if (value.find('\0') != std::string::npos) {
-      reader_.add(leaf.place, path(), "contains a NUL character; take it out");
-      leaf.kind = Kind::kFaulty;
-    }
-    put(std::move(leaf));
-  }
-  void add_key(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-               const std::string& key) {
-    check(mark, tag, anchor);
-    Open& top = open_.back();
-    top.key = key;
-    top.key_place = reader_.place_of(mark);
-    top.has_key = true;
-    for (const Entry& entry : top.tree.entries) {
-      if (entry.key == key) {
-        reader_.add(top.key_place, path(),
-                    "the key stands twice, first in line " + std::to_string(entry.place.line) +
-                        "; keep one of them");
-        return;
-      }
-    }
-  }
-  void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Kind kind) {
-    if (expects_key()) throw Refused{mark, "a list or map stands as a key; keys are words"};
-    if (open_.size() >= kMostDepth) {
-      throw Refused{mark, "nested deeper than " + std::to_string(kMostDepth) +
-                              " levels; the file is not one of patternd's"};
-    }
-    check(mark, tag, anchor);
-    Open next;
-    next.path = path();
-    next.tree.kind = kind;
-    next.tree.place = reader_.place_of(mark);
-    open_.push_back(std::move(next));
-  }
-  void close() {
-    Tree done = std::move(open_.back().tree);
-    open_.pop_back();
-    put(std::move(done));
-  }
-  void put(Tree value) {
-    if (open_.empty()) {
-      reader_.root = std::move(value);
-      return;
-    }
-    Open& top = open_.back();
-    if (top.tree.kind == Kind::kSequence) {
-      top.tree.items.push_back(std::move(value));
-      return;
-    }
-    top.has_key = false;
-    top.tree.entries.push_back({top.key, top.key_place, std::move(value)});
-  }
-
-  YamlReader::Impl& reader_;
-  std::vector<Open> open_;
-  std::size_t nodes_ = 0;
-  int documents_ = 0;
-};
-
-}  // namespace
 
 void YamlReader::Impl::add_unknown_keys(const Tree& tree, const std::string& path) const {
   for (std::size_t i = 0; i < tree.items.size(); ++i)
@@ -415,20 +116,18 @@ struct YamlNode::Impl {
     return nullptr;
   }
   template <class T>
-  [[nodiscard]] std::optional<T> number(T low, T high, std::string_view alphabet,
-                                        const std::string& accepted) const {
+  [[nodiscard]] std::optional<T> number(T low, T high, const std::string& accepted) const {
     const Tree* scalar = plain_scalar(accepted);
     if (scalar == nullptr) return std::nullopt;
     T value{};
-    const NumberFault fault = parse_number(scalar->value, alphabet, value);
+    const NumberFault fault = read_decimal(scalar->value, value);
     if (fault == NumberFault::kNone && value >= low && value <= high) return value;
     const bool bare = fault != NumberFault::kNotANumber && scalar->value.size() <= 60;
     add("is " + (bare ? scalar->value : in_quotes(scalar->value)), accepted);
     return std::nullopt;
   }
   [[nodiscard]] std::optional<double> real(double low, double high) const {
-    return number<double>(low, high, "+-.0123456789eE",
-                          "must be " + shown_range("a number", low, high, shown_number));
+    return number<double>(low, high, "must be " + shown_range("a number", low, high, shown_number));
   }
 };
 
@@ -487,7 +186,7 @@ double YamlNode::number(double fallback, double low, double high) const {
 std::int64_t YamlNode::integer(std::int64_t fallback, std::int64_t low, std::int64_t high) const {
   const std::string accepted =
       "must be " + shown_range("a whole number", low, high, shown_integer) + " in decimal digits";
-  return impl_->number<std::int64_t>(low, high, "+-0123456789", accepted).value_or(fallback);
+  return impl_->number<std::int64_t>(low, high, accepted).value_or(fallback);
 }
 
 bool YamlNode::boolean(bool fallback) const {
@@ -546,70 +245,16 @@ YamlReader& YamlReader::operator=(YamlReader&&) noexcept = default;
 YamlReader::~YamlReader() = default;
 
 Result<YamlReader> YamlReader::load(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) return fail(ErrorCode::kNotFound, path + ": no such file");
-  if (std::filesystem::is_directory(status))
-    return fail(ErrorCode::kInvalidArgument, path + ": is a folder; must be a YAML file");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(ErrorCode::kIo, path + ": cannot be opened; check its permissions");
-  std::string text;
-  std::array<char, 16384> block{};
-  while (file && text.size() <= kMostBytes) {
-    file.read(block.data(), block.size());
-    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
-  }
-  if (file.bad()) return fail(ErrorCode::kIo, path + ": cannot be read");
-  return parse(text, path);
+  const auto content = read_file(path, yaml_detail::kMostBytes);
+  if (!content) return tl::make_unexpected(content.error());
+  return parse(std::string(content->begin(), content->end()), path);
 }
-
-namespace {
-
-// What yaml-cpp would take for the end of the text or pass on unseen.
-std::size_t first_foreign_byte(const std::string& text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if ((byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7F) return i;
-  }
-  return utf8_first_fault(text);
-}
-
-}  // namespace
 
 Result<YamlReader> YamlReader::parse(const std::string& text, const std::string& name) {
+  auto document = yaml_detail::parse_document(text, name);
+  if (!document) return tl::make_unexpected(document.error());
   auto impl = std::make_unique<Impl>();
-  impl->name = name;
-  const bool byte_order_mark = text.compare(0, 3, "\xEF\xBB\xBF") == 0;
-  impl->text = byte_order_mark ? text.substr(3) : text;
-  if (text.size() > kMostBytes)
-    return fail(ErrorCode::kParse, name + ": is larger than 4 MiB; not one of patternd's files");
-  impl->find_lines();
-  const std::size_t foreign = first_foreign_byte(impl->text);
-  if (foreign != std::string::npos) {
-    return fail(ErrorCode::kParse, impl->at(impl->place_of_byte(foreign)) + "the byte " +
-                                       in_quotes(impl->text.substr(foreign, 1)) +
-                                       " is not text; must be YAML in UTF-8");
-  }
-  try {
-    std::istringstream stream(impl->text);
-    YAML::Parser parser(stream);
-    TreeBuilder builder(*impl);
-    while (parser.HandleNextDocument(builder)) {
-    }
-  } catch (const Refused& refused) {
-    return fail(ErrorCode::kParse, impl->at(impl->place_of(refused.mark)) + refused.message);
-  } catch (const YAML::Exception& fault) {
-    return fail(ErrorCode::kParse,
-                impl->at(impl->place_of(fault.mark)) + "not valid YAML: " + printable(fault.msg));
-  } catch (const std::exception& fault) {
-    return fail(ErrorCode::kExhausted, name + ": cannot be read: " + fault.what());
-  }
-  if (impl->root.kind == Kind::kNull)
-    return fail(ErrorCode::kParse, name + ":1:1: is empty; must be a map of keys");
-  if (impl->root.kind != Kind::kMap) {
-    return fail(ErrorCode::kParse,
-                impl->at(impl->root.place) + kind_in_words(impl->root) + "; must be a map of keys");
-  }
+  static_cast<yaml_detail::Document&>(*impl) = std::move(*document);
   return YamlReader(std::move(impl));
 }
 

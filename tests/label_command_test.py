@@ -164,8 +164,10 @@ class Label(unittest.TestCase):
                 ("--adaptive: the radius must be a whole number, 1 to 1000", "--adaptive", "0,5"),
                 ("--adaptive: the radius must be a whole number, 1 to 1000", "--adaptive", "1.5,5"),
                 ("--adaptive: the offset must be -65535 to 65535 grey levels", "--adaptive", "1,65536"),
-                ("--threshold: must be -1 to 65535, not 70000", "--threshold", "70000"),
-                ("--threshold: must be -1 to 65535, not nan", "--threshold", "nan"),
+                ("--threshold: must be 0 to 65535, not 70000", "--threshold", "70000"),
+                ("--threshold: must be 0 to 65535, not -1", "--threshold", "-1"),
+                ("--threshold: must be a decimal number, such as 2.5, not nan", "--threshold", "nan"),
+                ("--roi: has no area; it must be X,Y,W,H with a width and height above 0", "--otsu", "--roi", "0,0,0,0"),
                 ("--similarity: must be 0 to 65535, not -1", "--similarity", "-1"),
                 ("--below: stands beside --similarity", "--similarity", "3", "--below"),
                 ("--min-area: must be 1 to 1000000000, not 0", "--otsu", "--min-area", "0"),
@@ -183,7 +185,6 @@ class Label(unittest.TestCase):
         self.assertEqual(self.labelled("--threshold", "200", "small.pgm"), "0 components\n")
 
     def test_takes_negative_values_as_words(self):
-        self.assertEqual(self.labelled("--threshold", "-1", "small.pgm"), "1 component\n")
         self.labelled("--adaptive", "1,-2.5", "small.pgm")
 
     def test_refuses_broken_pictures_with_one_message(self):

@@ -194,12 +194,18 @@ TEST(YamlReader, RefusesWhatWouldGrowWithoutBound) {
   EXPECT_NE(message.find("f.yaml: and 200 more"), std::string::npos);
 }
 
+TEST(YamlReader, NamesATabThatIndentsALine) {
+  const std::string words = "not valid YAML: a tab indents this line; indent with spaces";
+  EXPECT_EQ(message_of("camera:\n\tsource: replay\n\tpath: a\n"), "f.yaml:2:8: " + words);
+  EXPECT_EQ(message_of("camera: [\n").find("tab"), std::string::npos);
+}
+
 TEST(YamlReader, NamesTheFileThatCannotBeRead) {
   const test::TemporaryFolder folder;
   EXPECT_EQ(YamlReader::load(folder.file("no.yaml")).error().message,
             folder.file("no.yaml") + ": no such file");
   EXPECT_EQ(YamlReader::load(folder.path()).error().message,
-            folder.path() + ": is a folder; must be a YAML file");
+            folder.path() + ": is a folder; must be a regular file");
 }
 
 TEST(YamlReader, ResolvesPathsFromTheFileThatNamesThem) {

@@ -1,14 +1,18 @@
 #include "tools/usage_error.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <functional>
-#include <locale>
 #include <sstream>
 #include <vector>
 
+#include "pipeline/decimal_number.h"
 #include "pipeline/yaml_reader.h"
 
 namespace patternd::tools {
 namespace {
+
+constexpr int kWrongUse = 2;
 
 // The commands that were given, from the program to the innermost.
 std::vector<const CLI::App*> given_commands(const CLI::App& program) {
@@ -65,18 +69,52 @@ CLI::Validator number_check(const std::string& name, const std::string& accepted
                             const std::function<bool(double)>& good) {
   return CLI::Validator(
       [accepted, good](std::string& text) {
-        std::istringstream words(text);
-        words.imbue(std::locale::classic());
         double value = 0;
-        const bool number =
-            (words >> value) && words.peek() == std::istringstream::traits_type::eof();
+        const bool number = read_decimal(text, value) == NumberFault::kNone;
         return number && good(value) ? std::string() : "must be " + accepted + ", not " + text;
       },
       name);
 }
 
-}  // namespace
+// What is wrong with a value of an option whose type CLI11 names so; empty where nothing is.
+std::string value_fault(const std::string& type, const std::string& text) {
+  const auto is = [&type](const char* name) { return type.rfind(name, 0) == 0; };
+  if (text.empty()) return "must not be empty";
+  NumberFault fault = NumberFault::kNone;
+  std::string accepted = "a decimal number, such as 2.5";
+  if (is("INT") || is("UINT")) {
+    accepted = "a whole number in decimal digits, such as 10";
+    std::int64_t value = 0;
+    fault = read_decimal(text, value);
+    if (fault == NumberFault::kNone && is("UINT") && value < 0)
+      return "must be 0 or above, not " + text;
+  } else if (is("FLOAT")) {
+    double value = 0;
+    fault = read_decimal(text, value);
+  }
+  if (fault == NumberFault::kNone) return "";
+  if (fault == NumberFault::kTooLarge) return text + " is out of range";
+  return "must be " + accepted + ", not " + text;
+}
 
+// Puts the check of value_fault before each option's own.
+void check_values(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_expected_max() == 0) continue;  // a flag
+    const std::string type = option->get_type_name();
+    option->transform(
+        CLI::Validator([type](std::string& text) { return value_fault(type, text); }, ""));
+  }
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    check_values(*command);
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+// The message for what `program.parse` threw.
 std::string usage_message(const CLI::App& program, const CLI::Error& error) {
   const std::vector<const CLI::App*> given = given_commands(program);
   std::string who;
@@ -98,6 +136,21 @@ std::string usage_message(const CLI::App& program, const CLI::Error& error) {
   if (commands.empty()) return who + "unexpected word \"" + word + "\"; " + ask_help;
   const std::string meant = suggestion(word, commands);
   return who + "unknown command \"" + word + "\"" + (meant.empty() ? ". " : meant + " ") + list;
+}
+
+}  // namespace
+
+std::optional<int> parse_command_line(CLI::App& program, int argc, char** argv) {
+  check_values(program);
+  try {
+    program.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::Success& wanted) {
+    return program.exit(wanted);
+  } catch (const CLI::Error& error) {
+    std::fprintf(stderr, "%s\n", one_line(usage_message(program, error)).c_str());
+    return kWrongUse;
+  }
 }
 
 CLI::Validator above_zero() {

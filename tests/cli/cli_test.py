@@ -129,12 +129,43 @@ class Cli(unittest.TestCase):
                 (["match", "--pattern", "x", "--threads", "-1", "y"], "patternctl match: --threads: must be 0 to 256, not -1; "),
                 (["watch", "--every", "0"], "patternctl watch: --every: must be 1 to 1000000, not 0; "),
                 ([*board, "--square", "0"], "patternctl synth board: --square: must be above 0, not 0; "),
-                ([*board, "--square", "nan"], "patternctl synth board: --square: must be above 0, not nan; "),
+                ([*board, "--square", "nan"], "patternctl synth board: --square: must be a decimal number, such as 2.5, not nan; "),
+                (["match", "--pattern", "x", "--threads", "", "y"], "patternctl match: --threads: must not be empty; "),
+                (["match", "--pattern", "", "y"], "patternctl match: --pattern: must not be empty; "),
+                *[(["match", "--pattern", "x", "--threads", number, "y"],
+                   f"patternctl match: --threads: must be a whole number in decimal digits, such as 10, not {number}; ")
+                  for number in ("010", "0x10", "1e2", "10k", "nan", " 1", "1.0", "+-1")],
+                (["match", "--pattern", "x", "--max-matches", "99999999999", "y"], "patternctl match: "),
+                (["match", "--pattern", "x", "--max-matches", "9" * 30, "y"], "patternctl match: --max-matches: 9999"),
+                *[(["match", "--pattern", "x", "--min-score", number, "y"],
+                   f"patternctl match: --min-score: must be a decimal number, such as 2.5, not {number}; ")
+                  for number in ("0x1p-1", "inf", "00.5", "0,5", ".", "1e")],
+                (["match", "--pattern", "x", "--roi", "0x1,2,3,4", "y"], 'patternctl match: --roi: "0x1,2,3,4" is not X,Y,W,H: 4 decimal '),
+                (["record", "--frames", "-5", "x"], "patternctl record: --frames: must be 0 or above, not -5; "),
                 ([*board, "--noise", "-1"], "patternctl synth board: --noise: must be 0 or above, not -1; "),
                 ([*board, "--tilt", "71"], "patternctl synth board: --tilt: must be 0 to 70, not 71; ")):
             done = run(*words)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), words)
             self.assertTrue(done.stderr.startswith(message), (words, done.stderr))
+
+    def test_says_for_every_program_in_one_line_what_is_wrong_with_its_words(self):
+        for program, name, option in (("patternd", "patternd", "--wait-clients"), ("patternctl", "patternctl match", "--threads"),
+                                      ("patternd-calibrate", "patternctl calibrate", "--every"),
+                                      ("patternd-bench", "patternctl bench", "--repetitions")):
+            if not (BIN / program).exists():
+                continue  # this build leaves it out
+            command = ["match"] if program == "patternctl" else []
+            for words, message in (([option, "0x10"], f"{option}: must be a whole number in decimal digits, such as 10, not 0x10"),
+                                   ([option, "-1"], f"{option}: must be "), ([option, ""], f"{option}: must not be empty"),
+                                   (["--nonsense"], "unknown option --nonsense"), ([option], f"{option}: ")):
+                done = run(*command, *words, program=program)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), (program, words, done.stderr))
+                self.assertTrue(done.stderr.startswith(f"{name}: {message}"), (program, words, done.stderr))
+                self.assertTrue("--help says more" in done.stderr or "did you mean" in done.stderr, done.stderr)
+        for words in (["9x6x2"], ["0x9"], ["9x06"], ["9X6"], ["+9x6 "], ["9x201"]):
+            if (BIN / "patternd-calibrate").exists():
+                done = run("--chessboard", *words, "--square", "5", "-o", "x.yaml", "x.png", program="patternd-calibrate")
+                self.assertIn(f"patternctl calibrate: the board's size {words[0]}: not two counts", done.stderr)
 
     def test_names_the_subject_that_the_benchmark_does_not_know(self):
         if not (BIN / "patternd-bench").exists():
@@ -146,6 +177,7 @@ class Cli(unittest.TestCase):
     def test_blames_the_option_of_a_search_that_is_out_of_range(self):
         for words, message in ((["--min-score", "2"], "--min-score: 2; it must be over 0 and at most 1"),
                                (["--max-matches", "0"], "--max-matches: 0; it must be 1 to 1000"),
+                               (["--roi", "0,0,0,0"], "--roi: [0, 0, 0, 0]; it must be [x, y, width, height] in pixels with a width"),
                                (["--angle", "20,10"], "--angle: [20, 10]; it must be [low, high] in degrees"),
                                (["--symmetry", "0"], "--symmetry: 0; it must be 1 to 360")):
             done = run("match", "--pattern", "none.yaml", *words, "none.png")
@@ -207,6 +239,13 @@ class Cli(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertEqual(len(done.stdout.splitlines()), 1)
         self.assertIn("cut.png", done.stderr)
+
+    def test_teaches_no_pattern_under_a_name_that_cannot_be_read_back(self):
+        for name in (b"bad\xff.yaml", b"a" * 65 + b".yaml", b"tab\there.yaml"):
+            done = run("teach", "none.png", "--roi", "0,0,9,9", "-o", os.fsdecode(os.fsencode(self.folder) + b"/" + name))
+            self.assertEqual((done.returncode, done.stdout), (2, ""), name)
+            self.assertRegex(done.stderr, r"\Apatternctl teach: --output: the pattern's name would be .*; it must be 1 to 64 characters of UTF-8\n\Z")
+        self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_refuses_a_flat_rectangle_and_one_outside_the_picture(self):
         flat = self.folder / "flat.pgm"

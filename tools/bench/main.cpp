@@ -24,15 +24,7 @@ int run(int argc, char** argv) {
                   "Repetitions of each timing; 0: the subject's choice")
       ->check(tools::between(0, 100000));
   for (const AddBench add : kSubjects) add(program, options);
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::Success& wanted) {
-    return program.exit(wanted);
-  } catch (const CLI::Error& error) {
-    std::fprintf(stderr, "%s\n", tools::usage_message(program, error).c_str());
-    return 2;
-  }
-  return options.exit_code;
+  return tools::parse_command_line(program, argc, argv).value_or(options.exit_code);
 }
 
 }  // namespace

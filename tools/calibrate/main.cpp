@@ -2,17 +2,20 @@
 // OpenCV.
 //
 //   patternctl calibrate --chessboard 9x6 --square 25 --plane flat.png shots/ -o camera.yaml
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "pipeline/decimal_number.h"
 #include "pipeline/image_file.h"
 #include "tools/calibrate/calibration_run.h"
 #include "tools/calibrate/conversions.h"
@@ -34,7 +37,7 @@ struct Arguments {
   std::string model = "brown_conrady";
   int coefficients = -1;
   std::vector<std::string> pair_files;
-  std::vector<std::string> pairs;
+  std::vector<double> pairs;      // x and y in pixels, x and y in mm, four a pair
   std::vector<double> corners;    // of a rectangle, x,y four times
   std::vector<double> rectangle;  // its width and height in mm
   double mm_per_px = 0;
@@ -52,13 +55,15 @@ Error wrong_use(std::string message) { return {ErrorCode::kInvalidArgument, std:
 
 // "9x6"
 Result<std::pair<int, int>> counts(const std::string& text, const std::string& option) {
-  int columns = 0;
-  int rows = 0;
-  char rest = 0;
-  if (std::sscanf(text.c_str(), "%dx%d%c", &columns, &rows, &rest) == 2 && columns >= 2 &&
-      rows >= 2 && columns <= 200 && rows <= 200) {
-    return std::pair(columns, rows);
-  }
+  const std::size_t cross = std::min(text.find('x'), text.size());
+  const std::string_view rest = std::string_view(text).substr(std::min(cross + 1, text.size()));
+  const auto is_count = [](std::string_view word, std::int64_t& count) {
+    return read_decimal(word, count) == NumberFault::kNone && count >= 2 && count <= 200;
+  };
+  std::int64_t columns = 0;
+  std::int64_t rows = 0;
+  if (is_count(std::string_view(text).substr(0, cross), columns) && is_count(rest, rows))
+    return std::pair(static_cast<int>(columns), static_cast<int>(rows));
   return tl::make_unexpected(
       wrong_use(option + " " + text + ": not two counts; CxR, 2 to 200 each, like 9x6"));
 }
@@ -95,13 +100,8 @@ Result<void> settle_pairs(Arguments& a) {
     if (!pairs) return tl::make_unexpected(pairs.error());
     a.request.plane_pairs.insert(a.request.plane_pairs.end(), pairs->begin(), pairs->end());
   }
-  for (const std::string& text : a.pairs) {
-    double v[4] = {};
-    char rest = 0;
-    if (std::sscanf(text.c_str(), "%lf,%lf,%lf,%lf%c", &v[0], &v[1], &v[2], &v[3], &rest) != 4) {
-      return tl::make_unexpected(
-          wrong_use("--pair " + text + ": not four numbers; X_PX,Y_PX,X_MM,Y_MM"));
-    }
+  for (std::size_t i = 0; i + 3 < a.pairs.size(); i += 4) {
+    const double* v = &a.pairs[i];
     a.request.plane_pairs.push_back({{v[2], v[3]}, {v[0], v[1]}});
   }
   if (a.corners.empty() != a.rectangle.empty()) {
@@ -249,8 +249,8 @@ void add_plane_options(CLI::App& program, Arguments& a) {
       "first point is (0, 0) mm");
   program.add_option("--points", a.pair_files, "File of pairs, a line each: x_px y_px x_mm y_mm")
       ->allow_extra_args(false);
-  program.add_option("--pair", a.pairs, "One pair: X_PX,Y_PX,X_MM,Y_MM; again for more")
-      ->allow_extra_args(false);
+  tools::add_number_lists(&program, "--pair", a.pairs, 4, "X_PX,Y_PX,X_MM,Y_MM",
+                          "One pair; again for more");
   tools::add_number_list(&program, "--corners", a.corners, 8, "X,Y,X,Y,X,Y,X,Y",
                          "A rectangle's corners in the picture: upper left, upper right, lower "
                          "right, lower left");
@@ -292,14 +292,7 @@ int main_without_exceptions(int argc, char** argv) {
   program.add_option("IMAGE", a.request.pictures,
                      "Pictures of the board, folders of them, recordings, videos, or HOST:PORT of "
                      "a running service");
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::Success& wanted) {
-    return program.exit(wanted);
-  } catch (const CLI::Error& error) {
-    std::fprintf(stderr, "%s\n", tools::usage_message(program, error).c_str());
-    return kWrongUse;
-  }
+  if (const auto ended = tools::parse_command_line(program, argc, argv)) return *ended;
   const auto done = run(a);
   if (done) return kGood;
   std::fprintf(stderr, "patternctl calibrate: %s\n", done.error().message.c_str());

@@ -84,7 +84,13 @@ Result<BlobParams> params_of(const LabelArguments& a) {
     }
   }
   if (auto ok = check_order(params); !ok) return tl::make_unexpected(ok.error());
-  if (!a.roi.empty()) params.roi = Roi{a.roi[0], a.roi[1], a.roi[2], a.roi[3]};
+  if (!a.roi.empty()) {
+    params.roi = Roi{a.roi[0], a.roi[1], a.roi[2], a.roi[3]};
+    if (!(params.roi->width > 0 && params.roi->height > 0)) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "--roi: has no area; it must be X,Y,W,H with a width and height above 0");
+    }
+  }
   return params;
 }
 
@@ -256,9 +262,8 @@ CLI::Option* add_bounded(CLI::App* command, const std::string& name, Value& valu
 
 void add_foreground_options(CLI::App* command, LabelArguments& a) {
   auto* what = command->add_option_group("Foreground", "What belongs to components; one of");
-  a.by_threshold =
-      what->add_option("--threshold", a.params.threshold, "Pixels above this grey level")
-          ->check(between(-1, configuration_key("blobs.threshold").high));  // -1: every pixel
+  a.by_threshold = add_bounded(what, "--threshold", a.params.threshold, "blobs.threshold",
+                               "Pixels above this grey level");
   what->add_flag("--otsu", a.otsu, "Pixels above Otsu's threshold");
   add_number_list(what, "--adaptive", a.adaptive, 2, "RADIUS,OFFSET",
                   "Pixels above the mean of the square around them, plus OFFSET (--below: below "

@@ -17,6 +17,7 @@
 #include "pipeline/matcher.h"
 #include "pipeline/pattern.h"
 #include "pipeline/rectify.h"
+#include "pipeline/utf8.h"
 #include "tools/patternctl/number_list.h"
 
 namespace patternd::tools {
@@ -130,7 +131,18 @@ void print_taught(const Pattern& pattern, const SearchCost& cost, double time_ms
       static_cast<double>(cost.memory_bytes) * 1e-6, cost.operations * 1e-6, time_ms);
 }
 
+// Its name is the file's, and the file names its picture.
+Result<std::string> name_of_output(const std::string& output) {
+  std::string name = std::filesystem::path(output).stem().string();
+  if (is_name(name)) return name;
+  return fail(ErrorCode::kInvalidArgument, "--output: the pattern's name would be " +
+                                               in_quotes(name) + "; it " + name_rule() +
+                                               " of UTF-8");
+}
+
 Result<void> teach(const TeachArguments& arguments, bool json) {
+  const auto name = name_of_output(arguments.output);
+  if (!name) return tl::make_unexpected(name.error());
   auto picture = read_image(arguments.image);
   if (!picture) return tl::make_unexpected(picture.error());
   TeachOptions options;
@@ -155,8 +167,7 @@ Result<void> teach(const TeachArguments& arguments, bool json) {
     if (!loaded) return tl::make_unexpected(loaded.error());
     mask = std::move(*loaded);
   }
-  const std::string name = std::filesystem::path(arguments.output).stem().string();
-  auto taught = teach_pattern(name, *part, std::as_const(mask).view(), options);
+  auto taught = teach_pattern(*name, *part, std::as_const(mask).view(), options);
   if (!taught) return tl::make_unexpected(taught.error());
   if (auto ok = save_pattern(arguments.output, *taught); !ok) return ok;
   const auto pattern = std::make_shared<const Pattern>(std::move(*taught));

@@ -53,15 +53,7 @@ int run(int argc, char** argv) {
   }
   run_outside_command(argc, argv, context);
   if (context.exit_code != kExitGood) return context.exit_code;
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::Success& wanted) {
-    return program.exit(wanted);  // --help, --version
-  } catch (const CLI::Error& error) {
-    std::fprintf(stderr, "%s\n", usage_message(program, error).c_str());
-    return kExitUsage;
-  }
-  return context.exit_code;
+  return parse_command_line(program, argc, argv).value_or(context.exit_code);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 #include "tools/patternctl/number_list.h"
 
-#include <locale>
 #include <sstream>
+
+#include "pipeline/decimal_number.h"
 
 namespace patternd::tools {
 namespace {
@@ -10,19 +11,17 @@ namespace {
 std::vector<double> parse(const std::string& name, const std::string& text, std::size_t count,
                           const std::string& form) {
   std::istringstream words(text);
-  words.imbue(std::locale::classic());
   std::vector<double> parsed;
   bool good = !text.empty() && text.back() != ',';
   for (std::string word; good && std::getline(words, word, ',');) {
-    std::istringstream number(word);
-    number.imbue(std::locale::classic());
     double value = 0;
-    good = (number >> value) && number.peek() == std::istringstream::traits_type::eof();
+    good = read_decimal(word, value) == NumberFault::kNone;
     parsed.push_back(value);
   }
   if (!good || parsed.size() != count) {
     throw CLI::ValidationError(name, "\"" + text + "\" is not " + form + ": " +
-                                         std::to_string(count) + " numbers with commas between");
+                                         std::to_string(count) +
+                                         " decimal numbers with commas between");
   }
   return parsed;
 }
@@ -42,17 +41,17 @@ CLI::Option* add_number_list(CLI::App* command, const std::string& name,
       ->type_name(form);
 }
 
-CLI::Option* add_number_pairs(CLI::App* command, const std::string& name,
-                              std::vector<double>& values, const std::string& form,
-                              const std::string& description) {
+CLI::Option* add_number_lists(CLI::App* command, const std::string& name,
+                              std::vector<double>& values, std::size_t count,
+                              const std::string& form, const std::string& description) {
   return command
       ->add_option_function<std::vector<std::string>>(
           name,
-          [&values, name, form](const std::vector<std::string>& texts) {
+          [&values, name, count, form](const std::vector<std::string>& texts) {
             values.clear();
             for (const std::string& text : texts) {
-              const std::vector<double> pair = parse(name, text, 2, form);
-              values.insert(values.end(), pair.begin(), pair.end());
+              const std::vector<double> list = parse(name, text, count, form);
+              values.insert(values.end(), list.begin(), list.end());
             }
           },
           description)

@@ -16,9 +16,9 @@ CLI::Option* add_number_list(CLI::App* command, const std::string& name,
                              std::vector<double>& values, std::size_t count,
                              const std::string& form, const std::string& description);
 
-// The same for pairs, and the option may come again: `values` receives all of them in order.
-CLI::Option* add_number_pairs(CLI::App* command, const std::string& name,
-                              std::vector<double>& values, const std::string& form,
-                              const std::string& description);
+// The same, and the option may come again: `values` receives all numbers in order.
+CLI::Option* add_number_lists(CLI::App* command, const std::string& name,
+                              std::vector<double>& values, std::size_t count,
+                              const std::string& form, const std::string& description);
 
 }  // namespace patternd::tools

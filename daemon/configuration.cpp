@@ -5,13 +5,13 @@
 
 #include "daemon/configuration_keys.h"
 #include "pipeline/image_file.h"
+#include "pipeline/pattern_calibration.h"
 #include "pipeline/utf8.h"
 #include "pipeline/yaml_reader.h"
 
 namespace patternd {
 namespace {
 
-constexpr std::size_t kLongestName = 64;
 constexpr std::size_t kMostPatterns = 256;
 constexpr const char* kLater = "comes with a later version of patternd";
 
@@ -58,10 +58,7 @@ class Section {
 
 std::string read_name(const YamlNode& node, const std::string& fallback) {
   std::string name = node.text(fallback);
-  const bool printable = std::all_of(name.begin(), name.end(),
-                                     [](char c) { return static_cast<unsigned char>(c) >= ' '; });
-  if (name.empty() || name.size() > kLongestName || !printable)
-    node.fault("is " + in_quotes(name), "must be 1 to 64 characters");
+  if (!is_name(name)) node.fault("is " + in_quotes(name), name_rule());
   return name;
 }
 
@@ -558,6 +555,8 @@ void load_parts(const YamlNode& root, Configuration& configuration, std::string&
     Pattern pattern;
     adopt(load_pattern(entry.file, entry.name), root["patterns"].item(i)["pattern"], faults,
           pattern);
+    const std::string note = other_calibration(pattern, entry.file, configuration.calibration_file);
+    if (!note.empty()) configuration.notes.push_back(note);
     entry.pattern = std::make_shared<const Pattern>(std::move(pattern));
   }
 }

@@ -53,6 +53,8 @@ struct Configuration {
   std::shared_ptr<const Access> tcp_access = std::make_shared<Access>();  // never null
   SocketFile unix_file;
   std::string latency_log;  // empty: none
+  // What is allowed, but may not be meant; a line each.
+  std::vector<std::string> notes;
   LogLevel log_level = LogLevel::kInfo;
 };
 

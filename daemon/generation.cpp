@@ -45,10 +45,7 @@ Result<std::shared_ptr<Generation>> make_generation(const Configuration& configu
                                                     const ProcessorFactory& factory) {
   const ProcessorConfig config = processor_config(configuration, format);
   auto processor = factory(configuration.compute, config);
-  if (!processor) {
-    return fail(processor.error().code,
-                configuration.file + ": cannot run: " + processor.error().message);
-  }
+  if (!processor) return cannot_run(configuration, processor.error());
   auto generation = std::make_shared<Generation>();
   generation->number = number;
   generation->format = format;
@@ -58,11 +55,15 @@ Result<std::shared_ptr<Generation>> make_generation(const Configuration& configu
     labels.patterns[i].name = configuration.patterns[i].name;
   if (configuration.fiducials) {
     auto watch = DriftWatch::create(*configuration.fiducials, config.patterns.size());
-    if (!watch) return fail(watch.error().code, configuration.file + ": " + watch.error().message);
+    if (!watch) return cannot_run(configuration, watch.error());
     generation->drift_watch = std::move(*watch);
   }
   generation->result_format = std::make_shared<const ResultFormat>(std::move(labels));
   return generation;
+}
+
+tl::unexpected<Error> cannot_run(const Configuration& configuration, const Error& error) {
+  return fail(error.code, configuration.file + ": cannot run: " + error.message);
 }
 
 Greeting greeting_for(const Configuration& configuration, const Generation* generation) {

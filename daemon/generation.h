@@ -53,6 +53,9 @@ using ProcessorFactory = std::function<Result<std::unique_ptr<FrameProcessor>>(
 [[nodiscard]] Result<std::shared_ptr<Generation>> make_generation(
     const Configuration& configuration, std::uint32_t number, const SourceFormat& format,
     const ProcessorFactory& factory);
+// The error of a configuration that is well-formed, but cannot work.
+[[nodiscard]] tl::unexpected<Error> cannot_run(const Configuration& configuration,
+                                               const Error& error);
 [[nodiscard]] Greeting greeting_for(const Configuration& configuration,
                                     const Generation* generation);
 

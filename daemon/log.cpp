@@ -40,6 +40,11 @@ void set_up_log(LogLevel level) {
   set_log_level(level);
 }
 
+void log_notes(const Configuration& configuration) {
+  for (const std::string& note : configuration.notes)
+    spdlog::warn("configuration=\"{}\" note=\"{}\"", configuration.file, note);
+}
+
 void set_log_level(LogLevel level) {
   constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info,
                                                    spdlog::level::warn, spdlog::level::err};

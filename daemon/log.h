@@ -8,6 +8,8 @@ namespace patternd {
 // Call once at start. Under systemd (JOURNAL_STREAM is set) a line begins with "<N>", the priority
 // that journald strips; otherwise with the time (UTC) and the level.
 void set_up_log(LogLevel level);
+// Logs what a configuration says that may not be meant.
+void log_notes(const Configuration& configuration);
 void set_log_level(LogLevel level);
 
 }  // namespace patternd

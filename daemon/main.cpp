@@ -17,9 +17,11 @@
 #include "daemon/configuration_keys.h"
 #include "daemon/latency_report.h"
 #include "daemon/log.h"
+#include "daemon/preflight.h"
 #include "daemon/service.h"
 #include "daemon/service_manager.h"
 #include "tools/standard_output.h"
+#include "tools/usage_error.h"
 #include "tools/version.h"
 
 namespace patternd {
@@ -64,8 +66,7 @@ void add_options(CLI::App& program, CommandLine& line) {
   program
       .add_option("--wait-clients", line.wait_clients,
                   "Take the first frame once so many clients are connected")
-      ->type_name("N")
-      ->check(CLI::Range(0, 512));
+      ->check(tools::between(0, 512));
   program.add_flag("--keys", line.keys, "Print the table of all configuration keys, and end");
 }
 
@@ -77,28 +78,18 @@ int exit_code_of(const Error& error) {
   return wrong_use ? kExitUsage : kExitFailed;
 }
 
-// Sizes are known where the configuration or the calibration says them; then the processor can be
-// tried too, and says whether every pattern fits.
-Result<void> check_processor(const Configuration& configuration) {
-  SourceFormat format;
-  format.width = configuration.camera.width;
-  format.height = configuration.camera.height;
-  if (configuration.calibration) {
-    format.width = configuration.calibration->image_width;
-    format.height = configuration.calibration->image_height;
-  }
-  if (format.width == 0 || format.height == 0) return {};
-  format.stride_bytes = static_cast<std::size_t>(format.width);
-  const auto made = make_generation(configuration, 1, format, make_configured_processor);
-  if (!made) return tl::make_unexpected(made.error());
-  return {};
+ServiceParts service_parts() {
+  return {make_source, make_configured_processor, make_configured_frame_memory};
 }
 
 int check(const Configuration& configuration) {
-  if (const auto good = check_processor(configuration); !good) {
+  set_up_log(LogLevel::kError);  // what is printed here is the configuration
+  if (const auto good = check_start(configuration, service_parts()); !good) {
     report(good.error().message);
     return exit_code_of(good.error());
   }
+  for (const std::string& note : configuration.notes)
+    report(configuration.file + ": note: " + note);
   const std::string text = to_yaml(configuration) + rectified_corners(configuration);
   std::fputs(text.c_str(), stdout);
   return kExitGood;
@@ -204,10 +195,9 @@ int serve(const CommandLine& line, const FileDescriptor& signals, Configuration 
     report(inherited.error().message);
     return exit_code_of(inherited.error());
   }
-  auto service =
-      Service::create(line.options, std::move(configuration),
-                      {make_source, make_configured_processor, make_configured_frame_memory},
-                      std::move(*inherited));
+  log_notes(configuration);
+  auto service = Service::create(line.options, std::move(configuration), service_parts(),
+                                 std::move(*inherited));
   if (!service) {
     report(service.error().message);
     return exit_code_of(service.error());
@@ -241,14 +231,7 @@ int run(int argc, char** argv) {
                    "patternd"};
   CommandLine line;
   add_options(program, line);
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::Success& wanted) {
-    return program.exit(wanted);
-  } catch (const CLI::Error& error) {
-    program.exit(error);
-    return kExitUsage;
-  }
+  if (const auto ended = tools::parse_command_line(program, argc, argv)) return *ended;
   if (line.keys) {
     std::fputs(configuration_key_table().c_str(), stdout);
     return kExitGood;

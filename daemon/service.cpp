@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/latency_report.h"
+#include "daemon/preflight.h"
 
 namespace patternd {
 namespace {
@@ -163,6 +164,8 @@ Result<void> Service::open_camera() {
   const auto format = opened->open();
   if (format) return camera_opened(*format);
   if (!opened->is_live() || !may_come(format.error())) return tl::make_unexpected(format.error());
+  // A camera may come; what the configuration cannot do with it is refused now.
+  if (auto good = check_unseen_camera(*configuration(), parts_.make_processor); !good) return good;
   camera_changed(true, format.error().message);
   return {};
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "daemon/log.h"
+#include "daemon/preflight.h"
 #include "daemon/service.h"
 
 namespace patternd {
@@ -80,7 +81,8 @@ Result<void> Service::keep_camera(Prepared& prepared) const {
     format = format_;
   }
   // A camera that has never been there: its processor is made when it comes.
-  return format ? prepare_generation(prepared, *format) : Result<void>();
+  return format ? prepare_generation(prepared, *format)
+                : check_unseen_camera(*prepared.configuration, parts_.make_processor);
 }
 
 Result<void> Service::prepare_outputs(Prepared& prepared) const {
@@ -177,6 +179,7 @@ void Service::restart_camera(const std::shared_ptr<Capture>& camera) {
 void Service::commit(Prepared prepared, std::optional<std::uint64_t> client) {
   const auto& next = *prepared.configuration;
   set_log_level(next.log_level);
+  log_notes(next);
   const bool has_tcp =
       std::any_of(next.listen.begin(), next.listen.end(),
                   [](const Address& address) { return address.kind == Address::Kind::kTcp; });

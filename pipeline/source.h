@@ -63,6 +63,8 @@ struct SourceCounters {
 class Source {
  public:
   virtual ~Source() = default;
+  // What start() would refuse whatever the device: its configuration alone is looked at.
+  [[nodiscard]] virtual Result<void> check() const { return {}; }
   // Opens the device or file and negotiates a format. `buffer_count` buffers will be lent at a
   // time.
   [[nodiscard]] virtual Result<SourceFormat> start(FrameAllocator& allocator, int buffer_count) = 0;

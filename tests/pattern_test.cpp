@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "pipeline/image_file.h"
+#include "pipeline/pattern_calibration.h"
 #include "tests/support/match_scene.h"
 #include "tests/support/test_files.h"
 
@@ -126,6 +127,33 @@ TEST(PatternFile, IsReadStrictly) {
   EXPECT_THAT(message("picture: p.png\nangle_step_deg: -1\n"), HasSubstr("angle_step_deg"));
   EXPECT_THAT(message("picture: gone.png\n"), HasSubstr("gone.png"));
   EXPECT_THAT(message("picture: [1, 2\n"), HasSubstr("p.yaml"));
+}
+
+TEST(PatternFile, SaysWhereItIsSearchedWithAnotherCalibrationThanItWasTaughtWith) {
+  const test::TemporaryFolder folder;
+  const std::string camera = folder.file("camera.yaml");
+  const std::string copy = folder.file("copy.yaml");
+  const std::string other = folder.file("other.yaml");
+  ASSERT_TRUE(write_file(camera, "a"));
+  ASSERT_TRUE(write_file(copy, "a"));
+  ASSERT_TRUE(write_file(other, "b"));
+  Pattern pattern;
+  pattern.name = "bolt";
+  const std::string file = folder.file("bolt.yaml");
+  EXPECT_EQ(other_calibration(pattern, file, ""), "");
+  EXPECT_EQ(other_calibration(pattern, file, camera), "");
+  pattern.calibration = "./camera.yaml";  // counted from the pattern's file
+  EXPECT_EQ(other_calibration(pattern, file, camera), "");
+  EXPECT_EQ(other_calibration(pattern, file, copy), "");
+  const std::string taught = "pattern bolt was taught with calibration " + camera;
+  EXPECT_THAT(other_calibration(pattern, file, ""),
+              testing::StartsWith(taught + ", but is searched without one; its size"));
+  EXPECT_THAT(other_calibration(pattern, file, other),
+              testing::StartsWith(taught + ", but is searched with " + other + "; its size"));
+  // The folder it was taught in is not here: the name is all that is left.
+  pattern.calibration = "/nowhere/camera.yaml";
+  EXPECT_EQ(other_calibration(pattern, file, camera), "");
+  EXPECT_NE(other_calibration(pattern, file, other), "");
 }
 
 TEST(PatternFile, MayBeAPlainPicture) {

@@ -55,7 +55,7 @@ std::string trimmed(std::string text) {
 
 }  // namespace
 
-Result<void> GstreamerSource::open() {
+Result<std::unique_ptr<GstreamerFrames>> GstreamerSource::make_pipeline() const {
   const std::string description = trimmed(config_.pipeline);
   if (description.empty()) {
     return fail(ErrorCode::kInvalidArgument,
@@ -73,7 +73,16 @@ Result<void> GstreamerSource::open() {
   options.width = config_.width;
   options.height = config_.height;
   options.live = true;
-  auto created = GstreamerFrames::create(description, options);
+  return GstreamerFrames::create(description, options);
+}
+
+Result<void> GstreamerSource::check() const {
+  const auto made = make_pipeline();
+  return made ? Result<void>() : tl::make_unexpected(made.error());
+}
+
+Result<void> GstreamerSource::open() {
+  auto created = make_pipeline();
   if (!created) return tl::make_unexpected(created.error());
   const std::lock_guard<std::mutex> lock(mutex_);
   frames_ = std::move(*created);

@@ -28,6 +28,7 @@ class GstreamerSource : public Source {
   GstreamerSource(const GstreamerSource&) = delete;
   GstreamerSource& operator=(const GstreamerSource&) = delete;
 
+  Result<void> check() const override;
   Result<SourceFormat> start(FrameAllocator& allocator, int buffer_count) override;
   Result<FrameBuffer*> next(int timeout_ms, bool newest_only) override;
   void release(FrameBuffer* buffer) override;
@@ -39,6 +40,7 @@ class GstreamerSource : public Source {
   SourceCounters counters() const override;
 
  private:
+  [[nodiscard]] Result<std::unique_ptr<GstreamerFrames>> make_pipeline() const;
   [[nodiscard]] Result<void> open();
   [[nodiscard]] Result<void> check_rate() const;
   [[nodiscard]] Result<GstreamerFrame> take(int timeout_ms, bool newest_only);

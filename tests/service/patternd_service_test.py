@@ -208,6 +208,59 @@ class Service(unittest.TestCase):
         self.assertIn("# rectified (0, 0) = (0.00, 0.00) mm comes from camera (10.00, 20.00)\n", done.stdout)
         self.assertIn("# rectified (300, 200) = (150.00, 100.00) mm comes from camera (310.00, 220.00)\n", done.stdout)
 
+    def test_check_refuses_what_a_start_refuses_with_the_same_words(self):
+        flat = lambda width, height, value: b"P5 %d %d 255\n" % (width, height) + bytes([value]) * (width * height)
+        (self.folder / "dark.pgm").write_bytes(flat(100, 80, 3))
+        (self.folder / "empty").mkdir()
+        (self.folder / "text.png").write_text("no picture")
+        (self.folder / "camera.yaml").write_text("image_size: [640, 480]\nlens: {model: none}\n")
+        (self.folder / "small.pgm").write_bytes(flat(20, 20, 5))
+        part = self.made / "patterns/p1.png"
+        searched = lambda more: "[{name: part, pattern: %s, %s}]" % (part, more)
+        replay = lambda name: "{source: replay, path: %s}" % (self.folder / name)
+        dark = "blobs: {threshold: 9, reference: dark, dark_frame: dark.pgm}\n"
+        absent = "{source: v4l2, device: /dev/none%s}"
+        cases = [
+            (dict(camera=replay("gone")), 2, "gone: no such file or folder to replay"),
+            (dict(camera=replay("empty")), 2, "holds no pictures"),
+            (dict(camera=replay("text.png")), 2, "text.png: is no picture"),
+            (dict(camera="{source: replay, path: RECORDING, width: 640}"), 2, "the configuration asks for 640x0"),
+            (dict(camera=replay("small.pgm"), patterns=searched("max_matches: 1")), 2, "larger than the searched picture, 20x20"),
+            (dict(patterns=searched("levels: 9")), 2, "a pattern of this size has 0 to"),
+            (dict(patterns=searched("levels: 0, scale: [0.1, 10]")), 2, "the coarsest level would hold"),
+            (dict(more="calibration: camera.yaml\n"), 2, "the calibration is for pictures of 640x480, the frames are 320x240"),
+            (dict(more=dark), 2, "the dark frame is 100x80 gray8; the camera gives 320x240"),
+            (dict(more="latency: {log: none/latency.csv}\n"), 1, "the latency log cannot be written"),
+            (dict(camera=absent % "", patterns=searched("levels: 9")), 2, "a pattern of this size has 0 to"),
+            (dict(camera=absent % ", width: 40, height: 30", patterns=searched("levels: auto")), 2, "larger than the searched picture, 40x30"),
+            (dict(camera=absent % ", width: 40", patterns=searched("levels: auto")), 2, "larger than the searched picture, 40x"),
+            (dict(camera=absent % ", width: 40, height: 30", more=dark), 2, "the dark frame is 100x80"),
+        ]
+        for number, (parts, code, message) in enumerate(cases):
+            config = self.write(name="case%d.yaml" % number, **parts)
+            with self.subTest(parts=parts):
+                said = [subprocess.run([BIN / "patternd", "--config", config, *words], capture_output=True, text=True,
+                                       timeout=PATIENCE) for words in (["--check"], [])]
+                self.assertIn(message, said[0].stderr)
+                self.assertEqual(said[0].stderr, said[1].stderr)
+                self.assertEqual([done.returncode for done in said], [code, code])
+                self.assertEqual([done.stdout for done in said], ["", ""])
+
+    def test_notes_a_pattern_that_was_taught_with_another_calibration(self):
+        (self.folder / "camera.yaml").write_text("image_size: [320, 240]\nlens: {model: none}\n")
+        (self.folder / "part.yaml").write_text("picture: %s\ncalibration: camera.yaml\n" % (self.made / "patterns/p1.png"))
+        config = self.write("[{name: part, pattern: part.yaml}]")
+        note = "pattern part was taught with calibration %s/camera.yaml, but is searched without one" % self.folder
+        done = subprocess.run([BIN / "patternd", "--config", config, "--check"], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"{config}: note: {note}", done.stderr)
+        service = self.start("--config", config)
+        service.wait_for(re.escape(f'configuration="{config}" note="{note}'))
+        self.write("[{name: part, pattern: part.yaml}]", more="calibration: camera.yaml\n")
+        self.assertIn("accepted", ctl("reload", f"127.0.0.1:{service.port()}").stdout)
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+        self.assertEqual(service.text().count("note="), 1)
+
     def test_refuses_to_start_and_says_why(self):
         held = socket.socket()
         self.addCleanup(held.close)
@@ -273,7 +326,7 @@ class Service(unittest.TestCase):
             ("", [reachable, "allow with the networks", "token_file or tls.client_ca"]),
             (", allow: [10.0.0.0/8]", [reachable, "must have beside it token_file or tls.client_ca"]),
             (", token_file: token", [reachable, "must have beside it allow with the networks that may connect;"]),
-            (", allow: [10.0.0.0/8], token_file: none", ["none cannot be read"]),
+            (", allow: [10.0.0.0/8], token_file: none", ["none: no such file"]),
             (", allow: [10.0.0.0/8], tls: {client_ca: token}", ["tls.cert: missing", "tls.key: missing", "holds no certificate"]),
         ]
         for more, messages in cases:

@@ -13,6 +13,7 @@
 #include "pipeline/frame_processor.h"
 #include "pipeline/image_file.h"
 #include "pipeline/matcher_plan.h"
+#include "pipeline/pattern_calibration.h"
 #include "pipeline/rectify.h"
 #include "tools/patternctl/draw.h"
 #include "tools/patternctl/number_list.h"
@@ -66,6 +67,8 @@ Result<std::vector<PatternSearch>> load_patterns(const MatchArguments& arguments
   for (const std::string& path : arguments.patterns) {
     auto pattern = load_pattern(path, std::filesystem::path(path).stem().string());
     if (!pattern) return tl::make_unexpected(pattern.error());
+    const std::string note = other_calibration(*pattern, path, arguments.calibration);
+    if (!note.empty()) std::fprintf(stderr, "patternctl match: note: %s\n", note.c_str());
     for (const PatternSearch& other : searches) {
       if (other.pattern->name != pattern->name) continue;
       return fail(ErrorCode::kInvalidArgument,
@@ -213,7 +216,7 @@ void add_match(CLI::App& program, Context& context) {
       ->required()
       ->allow_extra_args(false);
   command->add_option("IMAGE", arguments->images, "Pictures: PNG, JPEG or PNM")->required();
-  add_number_pairs(command, "--angle", arguments->angles, "A,B",
+  add_number_lists(command, "--angle", arguments->angles, 2, "A,B",
                    "Degrees from A to B; again for more ranges [all]");
   add_number_list(command, "--scale", arguments->scale, 2, "A,B", "Scales from A to B [1,1]");
   add_number_list(command, "--roi", arguments->roi, 4, "X,Y,W,H",

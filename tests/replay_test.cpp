@@ -410,20 +410,39 @@ TEST(ReplayOfVideo, GivesLosslessVideosBackBitForBit) {
   }
 }
 
-TEST(ReplayOfVideo, PlaysWhatAKilledRecorderLeft) {
+TEST(ReplayOfVideo, PlaysWhatAKilledRecorderLeftAndSaysThatItIsNotAll) {
   if (const std::string why = no_video_because(); !why.empty()) GTEST_SKIP() << why;
   const test::TemporaryFolder folder;
   record(folder.path(), 200, PixelFormat::kGray16, RecordingFormat::kVideo);
   const std::string video = folder.file(kVideoName);
   std::filesystem::resize_file(video, std::filesystem::file_size(video) * 2 / 3);
   const Played played = play(replay_of(folder.path()));
-  EXPECT_EQ(played.end.code, ErrorCode::kEndOfStream) << played.end.message;
+  EXPECT_EQ(played.end.code, ErrorCode::kIo);
+  EXPECT_THAT(
+      played.end.message,
+      HasSubstr(folder.path() + ": the video ends after " + std::to_string(played.infos.size()) +
+                " frames, but its index has 200 lines; it was cut short"));
   EXPECT_GT(played.infos.size(), 20U);
   EXPECT_LT(played.infos.size(), 200U);
   for (std::size_t n = 0; n < played.infos.size(); ++n) {
     ASSERT_EQ(played.pixels[n],
               bytes_of(numbered(static_cast<int>(n), 7, 5, PixelFormat::kGray16)));
   }
+}
+
+TEST(ReplayOfVideo, SaysThatAFileWasCutShort) {
+  const std::string video = test::opencv_sample("vtest.avi");
+  if (video.empty()) GTEST_SKIP() << "opencv-doc is not installed";
+  const test::TemporaryFolder folder;
+  const std::string cut = folder.file("cut.avi");
+  std::filesystem::copy_file(video, cut);
+  std::filesystem::resize_file(cut, std::filesystem::file_size(cut) / 20);
+  const Played played = play(replay_of(cut));
+  if (played.end.code == ErrorCode::kUnsupported) GTEST_SKIP() << played.end.message;
+  EXPECT_GT(played.infos.size(), 10U);
+  EXPECT_EQ(played.end.code, ErrorCode::kIo);
+  EXPECT_THAT(played.end.message, HasSubstr(cut + ": the video ends after "));
+  EXPECT_THAT(played.end.message, HasSubstr("but its file says that it lasts 79.5 s"));
 }
 
 TEST(ReplayOfVideo, SaysThatItCannotBeWritten) {
@@ -451,6 +470,26 @@ TEST(Replay, TakesTheServicesWordForWhatIsMade) {
   ASSERT_TRUE(source);
   EXPECT_FALSE((*source)->is_live());
   EXPECT_EQ((*source)->capture_path(), CapturePath::kDecoded);
+}
+
+TEST(ReplayTimeline, EndsBeforeItsStampsPassTheBoundsOfAnIndex) {
+  // Two stamps as far apart as can be: no second loop. (Its length is twice that.)
+  const ReplayTimeline longest({{0, 0, 0}, {kMostSeq, kMostNs, kMostNs}}, 25);
+  EXPECT_TRUE(longest.reaches(1));
+  EXPECT_EQ(longest.stamp(1).captured_mono_ns, kMostNs);
+  EXPECT_FALSE(longest.reaches(2));
+  const std::int64_t half = kMostNs / 4;
+  const ReplayTimeline looped({{5, 0, 7}, {6, half / 2, 9}}, 25);
+  EXPECT_TRUE(looped.reaches(6));
+  EXPECT_EQ(looped.stamp(6).seq, 11U);
+  EXPECT_EQ(looped.stamp(6).captured_mono_ns, 3 * half);
+  EXPECT_FALSE(looped.reaches(8));
+  const ReplayTimeline by_seq({{kMostSeq - 5, 0, 0}, {kMostSeq - 4, 10, 0}}, 25);
+  EXPECT_TRUE(by_seq.reaches(5));
+  EXPECT_FALSE(by_seq.reaches(6));
+  const ReplayTimeline slow(1e-9);
+  EXPECT_TRUE(slow.reaches(9));
+  EXPECT_FALSE(slow.reaches(10));
 }
 
 TEST(RawFormats, AreFoundByTheNamesThatTheyHave) {

@@ -345,6 +345,14 @@ Result<void> GstreamerFrames::copy(GstSample& sample, std::uint8_t* pixels) cons
   return {};
 }
 
+std::optional<std::int64_t> GstreamerFrames::duration_ns() const {
+  gint64 duration = 0;
+  const bool known =
+      gst_element_query_duration(pipeline_.get(), GST_FORMAT_TIME, &duration) == TRUE &&
+      duration > 0;
+  return known ? std::optional<std::int64_t>(duration) : std::nullopt;
+}
+
 std::optional<std::int64_t> GstreamerFrames::capture_ns(GstSample& sample) const {
   GstBuffer* const buffer = gst_sample_get_buffer(&sample);
   const GstSegment* segment = gst_sample_get_segment(&sample);

@@ -61,6 +61,8 @@ class GstreamerFrames {
   // Copies a frame's pixels (of the luma plane, where it has one) to rows `format().stride_bytes`
   // apart. kDevice: the frame is not of the format agreed upon, or cannot be mapped.
   [[nodiscard]] Result<void> copy(GstSample& sample, std::uint8_t* pixels) const;
+  // How long the stream lasts by its container, or nothing where that does not say.
+  [[nodiscard]] std::optional<std::int64_t> duration_ns() const;
   // CLOCK_MONOTONIC of the frame's capture by its time stamp, or nothing where it has none.
   [[nodiscard]] std::optional<std::int64_t> capture_ns(GstSample& sample) const;
   // From any thread: start() or next(), now waiting or called next, gives kTimeout at once.

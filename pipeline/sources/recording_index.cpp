@@ -1,12 +1,12 @@
 #include "pipeline/sources/recording_index.h"
 
+#include <algorithm>
 #include <array>
-#include <fstream>
-#include <limits>
 #include <optional>
 
 #include <nlohmann/json.hpp>
 
+#include "pipeline/input_file.h"
 #include "pipeline/timestamp.h"
 #include "pipeline/utf8.h"
 
@@ -16,18 +16,20 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxLineBytes = 65536;
+constexpr std::size_t kMaxIndexBytes = std::size_t{1} << 30;
 constexpr const char* kExpected =
-    "each line is an object with seq, captured_mono_ns (whole numbers from 0) and captured_at "
-    "(\"2026-01-31T12:00:00.123456Z\")";
+    "each line is an object with seq (a whole number from 0 to 9007199254740992), captured_mono_ns "
+    "(a whole number from 0 to 9000000000000000000) and captured_at "
+    "(\"2026-01-31T12:00:00.123456Z\", to the year 2254)";
 
-// Takes the whole number `key` off the line, or says what is wrong with it.
-std::optional<std::string> take_number(const json& line, const char* key, std::int64_t& value) {
+// Takes the whole number `key`, at most `most`, off the line, or says what is wrong with it.
+std::optional<std::string> take_number(const json& line, const char* key, std::uint64_t most,
+                                       std::uint64_t& value) {
   const auto found = line.find(key);
   if (found == line.end()) return std::string(key) + " is missing";
-  constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (!found->is_number_unsigned() || found->get<std::uint64_t>() > kMax)
+  if (!found->is_number_unsigned() || found->get<std::uint64_t>() > most)
     return std::string(key) + " is " + std::string(utf8_prefix(found->dump(), 40));
-  value = static_cast<std::int64_t>(found->get<std::uint64_t>());
+  value = found->get<std::uint64_t>();
   return std::nullopt;
 }
 
@@ -37,15 +39,15 @@ std::optional<std::string> parse_line(const std::string& text, FrameStamp& stamp
   const json line = json::parse(text, nullptr, false);
   if (line.is_discarded()) return "not valid JSON";
   if (!line.is_object()) return "not an object";
-  std::int64_t seq = 0;
-  if (auto wrong = take_number(line, "seq", seq)) return wrong;
-  if (auto wrong = take_number(line, "captured_mono_ns", stamp.captured_mono_ns)) return wrong;
-  stamp.seq = static_cast<std::uint64_t>(seq);
+  std::uint64_t mono_ns = 0;
+  if (auto wrong = take_number(line, "seq", kMostSeq, stamp.seq)) return wrong;
+  if (auto wrong = take_number(line, "captured_mono_ns", kMostNs, mono_ns)) return wrong;
+  stamp.captured_mono_ns = static_cast<std::int64_t>(mono_ns);
   const auto at = line.find("captured_at");
   if (at == line.end()) return "captured_at is missing";
   const auto unix_ns =
       at->is_string() ? parse_utc(at->get_ref<const std::string&>()) : std::nullopt;
-  if (!unix_ns) return "captured_at is no UTC time";
+  if (!unix_ns || *unix_ns > kMostNs) return "captured_at is no UTC time";
   stamp.captured_unix_ns = *unix_ns;
   return std::nullopt;
 }
@@ -66,20 +68,20 @@ std::optional<std::string> check_rise(const FrameStamp& before, const FrameStamp
 
 Result<RecordingIndex> read_recording_index(const std::string& folder) {
   const std::string path = folder + "/" + kIndexName;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(ErrorCode::kNotFound, path + ": cannot be opened");
+  const auto content = read_file(path, kMaxIndexBytes);
+  if (!content) return tl::make_unexpected(content.error());
   RecordingIndex index;
-  std::string text;
   std::size_t number = 0;
-  while (std::getline(file, text)) {
-    ++number;
-    // getline stops at the end of the file as well as at a line's end.
-    if (file.eof()) {
+  for (auto begin = content->begin(); begin != content->end();) {
+    const auto end = std::find(begin, content->end(), '\n');
+    if (end == content->end()) {
       index.cut = true;
       break;
     }
+    ++number;
     FrameStamp stamp;
-    auto wrong = parse_line(text, stamp);
+    auto wrong = parse_line(std::string(begin, end), stamp);
+    begin = end + 1;
     if (!wrong && !index.stamps.empty()) wrong = check_rise(index.stamps.back(), stamp);
     if (wrong) {
       return fail(ErrorCode::kParse,
@@ -87,7 +89,6 @@ Result<RecordingIndex> read_recording_index(const std::string& folder) {
     }
     index.stamps.push_back(stamp);
   }
-  if (file.bad()) return fail(ErrorCode::kIo, path + ": reading failed");
   if (index.stamps.empty())
     return fail(ErrorCode::kParse, path + ": holds no complete line; " + kExpected);
   return index;

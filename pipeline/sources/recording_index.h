@@ -16,6 +16,11 @@ namespace patternd {
 inline constexpr const char* kIndexName = "index.jsonl";
 inline constexpr const char* kVideoName = "frames.mkv";
 
+// Bounds of stamps in an index: numbers that every reader of JSON keeps exactly, and the instants
+// that nanoseconds since 1970 can tell, with room for a replay that loops.
+inline constexpr std::uint64_t kMostSeq = std::uint64_t{1} << 53;
+inline constexpr std::int64_t kMostNs = 9'000'000'000'000'000'000;  // in the year 2255
+
 struct FrameStamp {
   std::uint64_t seq = 0;
   std::int64_t captured_mono_ns = 0;
@@ -23,7 +28,7 @@ struct FrameStamp {
 };
 
 struct RecordingIndex {
-  std::vector<FrameStamp> stamps;  // `seq` and `captured_mono_ns` rise strictly
+  std::vector<FrameStamp> stamps;  // `seq` and `captured_mono_ns` rise strictly, within the bounds
   bool cut = false;                // the last line was cut short (a killed recorder) and left out
 };
 

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "pipeline/input_file.h"
 #include "pipeline/stage.h"
 
 namespace patternd {
@@ -22,10 +23,15 @@ constexpr double kDefaultFps = 25;
 ReplayTimeline::ReplayTimeline(std::vector<FrameStamp> stamps, double fps)
     : stamps_(std::move(stamps)), period_ns_(1e9 / fps) {
   if (stamps_.empty()) return;
-  const std::int64_t span = stamps_.back().captured_mono_ns - stamps_.front().captured_mono_ns;
-  const auto intervals = static_cast<std::int64_t>(stamps_.size()) - 1;
-  loop_ns_ = span + (intervals > 0 ? span / intervals : std::llround(period_ns_));
+  // The sum may pass int64_t.
+  const auto span = static_cast<std::uint64_t>(stamps_.back().captured_mono_ns -
+                                               stamps_.front().captured_mono_ns);
+  const std::uint64_t intervals = stamps_.size() - 1;
+  loop_ns_ = intervals > 0 ? span + span / intervals
+                           : static_cast<std::uint64_t>(std::llround(std::max(period_ns_, 1.0)));
   loop_seq_ = stamps_.back().seq - stamps_.front().seq + 1;
+  for (const FrameStamp& stamp : stamps_)
+    latest_unix_ns_ = std::max(latest_unix_ns_, stamp.captured_unix_ns);
 }
 
 FrameStamp ReplayTimeline::stamp(std::uint64_t n) const {
@@ -36,9 +42,22 @@ FrameStamp ReplayTimeline::stamp(std::uint64_t n) const {
   const std::uint64_t loop = n / stamps_.size();
   FrameStamp stamp = stamps_[static_cast<std::size_t>(n % stamps_.size())];
   stamp.seq += loop * loop_seq_;
-  stamp.captured_mono_ns += static_cast<std::int64_t>(loop) * loop_ns_;
-  stamp.captured_unix_ns += static_cast<std::int64_t>(loop) * loop_ns_;
+  stamp.captured_mono_ns += static_cast<std::int64_t>(loop * loop_ns_);
+  stamp.captured_unix_ns += static_cast<std::int64_t>(loop * loop_ns_);
   return stamp;
+}
+
+bool ReplayTimeline::reaches(std::uint64_t n) const {
+  if (stamps_.empty()) return static_cast<double>(n) * period_ns_ <= static_cast<double>(kMostNs);
+  const std::uint64_t loop = n / stamps_.size();
+  // Divided, because the products are what may not fit.
+  const auto fits = [loop](std::uint64_t room, std::uint64_t step) {
+    return loop == 0 || loop <= room / step;
+  };
+  const FrameStamp& last = stamps_.back();
+  return fits(kMostSeq - last.seq, loop_seq_) &&
+         fits(static_cast<std::uint64_t>(kMostNs - last.captured_mono_ns), loop_ns_) &&
+         fits(static_cast<std::uint64_t>(kMostNs - latest_unix_ns_), loop_ns_);
 }
 
 ReplaySource::~ReplaySource() { ReplaySource::stop(); }
@@ -63,6 +82,11 @@ Result<void> ReplaySource::open() {
     if (index->cut) note_ = ", the index's last line is cut short and left out";
     video = path + "/" + kVideoName;
     is_video = std::filesystem::exists(video, error);
+  }
+  // GStreamer would wait for a pipe; pictures are looked at by their own reader.
+  if (is_video) {
+    if (const auto readable = InputFile::open(video); !readable)
+      return tl::make_unexpected(readable.error());
   }
   auto reader = is_video ? open_video(video) : open_pictures(path, limit);
   if (!reader) return tl::make_unexpected(reader.error());
@@ -142,22 +166,35 @@ void ReplaySource::decode_ahead() {
 }
 
 // Decodes the next frame, or tells why there is none. A recorder that was killed may have left one
-// frame more than its index has lines, or index lines for frames that its video does not hold yet:
-// the shorter of the two counts.
+// frame more than its index has lines, which is not played; or index lines for frames that its
+// video does not hold, which whoever counts on them must be told.
 std::optional<Error> ReplaySource::decode_next(FrameBuffer& buffer) {
   const bool index_ended = indexed_frames_ > 0 && frame_in_loop_ == indexed_frames_;
   auto read = index_ended ? Result<bool>(false) : reader_->read(buffer.data);
   if (read && !*read) {
+    if (frame_in_loop_ < indexed_frames_) {
+      return Error{ErrorCode::kIo,
+                   config_.path + ": the video ends after " + std::to_string(frame_in_loop_) +
+                       " frames, but its index has " + std::to_string(indexed_frames_) +
+                       " lines; it was cut short: what it holds has been played, "
+                       "and with as many lines in the index it plays to the end"};
+    }
     if (!config_.loop)
       return Error{ErrorCode::kEndOfStream, config_.path + ": the recording has ended"};
     if (auto again = reader_->rewind(); !again) return again.error();
-    loop_start_ += indexed_frames_ > 0 ? indexed_frames_ : frame_in_loop_;
+    loop_start_ += frame_in_loop_;
     frame_in_loop_ = 0;
     read = reader_->read(buffer.data);
   }
   if (!read) return read.error();
   if (!*read) return Error{ErrorCode::kIo, config_.path + ": holds no frame"};
-  stamp(buffer, loop_start_ + frame_in_loop_++);
+  const std::uint64_t number = loop_start_ + frame_in_loop_++;
+  if (!timeline_.reaches(number)) {
+    return Error{ErrorCode::kExhausted, config_.path +
+                                            ": ends here: the stamps of a further frame would pass "
+                                            "the year 2255; play fewer loops, or at a higher fps"};
+  }
+  stamp(buffer, number);
   return std::nullopt;
 }
 

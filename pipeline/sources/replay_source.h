@@ -25,13 +25,17 @@ class ReplayTimeline {
   ReplayTimeline() = default;
   explicit ReplayTimeline(double fps) : period_ns_(1e9 / fps) {}
   ReplayTimeline(std::vector<FrameStamp> stamps, double fps);
-  // The stamp of the replay's frame `n`, counted on over the loops.
+  // The stamp of the replay's frame `n`, counted on over the loops; it must be reached.
   [[nodiscard]] FrameStamp stamp(std::uint64_t n) const;
+  // Whether frame `n` has a stamp within an index's bounds: many loops of long recordings pass
+  // them.
+  [[nodiscard]] bool reaches(std::uint64_t n) const;
 
  private:
   std::vector<FrameStamp> stamps_;
   double period_ns_ = 0;
-  std::int64_t loop_ns_ = 0;
+  std::int64_t latest_unix_ns_ = 0;
+  std::uint64_t loop_ns_ = 0;
   std::uint64_t loop_seq_ = 0;
 };
 

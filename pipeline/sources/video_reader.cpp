@@ -1,5 +1,9 @@
 // Video files, through GStreamer.
-#include <filesystem>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "pipeline/sources/frame_reader.h"
@@ -16,6 +20,15 @@ std::string quoted(const std::string& path) {
     text += c;
   }
   return text + "\"";
+}
+
+// Containers round, and sound may last longer than its pictures.
+constexpr std::int64_t kLongestLackNs = 1'000'000'000;
+
+std::string seconds_text(std::int64_t ns) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f s", static_cast<double>(ns) * 1e-9);
+  return text.data();
 }
 
 // Decodes on the CPU, so that a file gives the same pixels everywhere; only the picture's stream.
@@ -43,9 +56,10 @@ class VideoReader : public FrameReader {
     constexpr int kDeadlineMs = 30'000;
     auto frame = frames_->next(kDeadlineMs);
     if (!frame) {
-      if (frame.error().code == ErrorCode::kEndOfStream) return false;
+      if (frame.error().code == ErrorCode::kEndOfStream) return end();
       return tl::make_unexpected(frame.error());
     }
+    note_time(*frame->sample);
     if (auto copied = frames_->copy(*frame->sample, pixels); !copied)
       return tl::make_unexpected(copied.error());
     return true;
@@ -56,13 +70,38 @@ class VideoReader : public FrameReader {
     auto again = open_pipeline(path_);
     if (!again) return tl::make_unexpected(again.error());
     frames_ = std::move(*again);
+    first_ns_.reset();
+    last_ns_ = 0;
     return {};
   }
 
  private:
+  void note_time(GstSample& sample) {
+    const GstBuffer* const buffer = gst_sample_get_buffer(&sample);
+    if (buffer == nullptr || !GST_BUFFER_PTS_IS_VALID(buffer)) return;
+    last_ns_ = static_cast<std::int64_t>(GST_BUFFER_PTS(buffer));
+    if (!first_ns_) first_ns_ = last_ns_;
+  }
+
+  // GStreamer takes a file that was cut short for one that has ended; the container's own word on
+  // its length tells them apart.
+  [[nodiscard]] Result<bool> end() const {
+    const auto expected_ns = frames_->duration_ns();
+    const double period_ns = format_.fps > 0 ? 1e9 / format_.fps : 0;
+    const std::int64_t lasted_ns =
+        last_ns_ - first_ns_.value_or(0) + static_cast<std::int64_t>(period_ns);
+    if (!first_ns_ || !expected_ns || lasted_ns + kLongestLackNs >= *expected_ns) return false;
+    return fail(ErrorCode::kIo, path_ + ": the video ends after " + seconds_text(lasted_ns) +
+                                    ", but its file says that it lasts " +
+                                    seconds_text(*expected_ns) +
+                                    "; it was cut short: what it holds has been played");
+  }
+
   std::string path_;
   std::unique_ptr<GstreamerFrames> frames_;
   SourceFormat format_;
+  std::optional<std::int64_t> first_ns_;  // stamps of the stream
+  std::int64_t last_ns_ = 0;
 };
 
 }  // namespace

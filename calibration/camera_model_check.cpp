@@ -10,9 +10,6 @@
 namespace patternd {
 namespace {
 
-constexpr int kMaxSide = 32767;  // pipeline/image.h's kMaxImageSide
-constexpr double kMaxMmPerPx = 1e6;
-constexpr double kMaxFocalPx = 1e7;
 // An output pixel that covers less than this many input pixels, or more than its inverse, has no
 // picture left to show.
 constexpr double kMinAreaRatio = 1e-9;
@@ -25,6 +22,9 @@ __attribute__((format(printf, 1, 2))) std::string text(const char* format, ...) 
   va_end(arguments);
   return buffer;
 }
+
+// False for NaN and infinities too.
+bool within(double value, double limit) { return value >= -limit && value <= limit; }
 
 // Calls visit(point) on the output's outline, every pixel, until it returns false.
 template <class Visit>
@@ -42,23 +42,29 @@ void visit_outline(const CameraModel& model, Visit&& visit) {
 }
 
 void check_sizes(const CameraModel& model, std::vector<ModelFault>& faults) {
-  const auto side_ok = [](int side) { return side >= 1 && side <= kMaxSide; };
+  const auto side_ok = [](int side) { return side >= 1 && side <= kMaxModelSide; };
   if (!side_ok(model.image_width) || !side_ok(model.image_height)) {
     faults.push_back({"image_size", text("%dx%d", model.image_width, model.image_height),
-                      text("two whole numbers [width, height], 1 to %d each", kMaxSide)});
+                      text("two whole numbers [width, height], 1 to %d each", kMaxModelSide)});
   }
   if (model.plane && !side_ok(model.plane->width)) {
-    faults.push_back({"plane.width", text("%d", model.plane->width), text("1 to %d", kMaxSide)});
+    faults.push_back(
+        {"plane.width", text("%d", model.plane->width), text("1 to %d", kMaxModelSide)});
   }
   if (model.plane && !side_ok(model.plane->height)) {
-    faults.push_back({"plane.height", text("%d", model.plane->height), text("1 to %d", kMaxSide)});
+    faults.push_back(
+        {"plane.height", text("%d", model.plane->height), text("1 to %d", kMaxModelSide)});
   }
 }
 
 void check_lens_numbers(const Lens& lens, std::vector<ModelFault>& faults) {
   if (lens.model == LensModel::kBrownConrady || lens.model == LensModel::kFisheye) {
     const std::array<double, 9>& k = lens.camera_matrix;
-    const char* form = "[fx, 0, cx, 0, fy, cy, 0, 0, 1] with fx and fy above 0, in pixels";
+    const std::string form = text(
+        "[fx, 0, cx, 0, fy, cy, 0, 0, 1] in pixels, fx and fy from %g to %g, cx and cy from %g "
+        "to %g",
+        kMinFocalPx, kMaxFocalPx, -kMaxPrincipalPx, kMaxPrincipalPx);
+    const auto is_focal = [](double f) { return f >= kMinFocalPx && f <= kMaxFocalPx; };
     const bool shape = k[1] == 0 && k[3] == 0 && k[6] == 0 && k[7] == 0 && k[8] == 1;
     const bool finite = std::all_of(k.begin(), k.end(), [](double v) { return std::isfinite(v); });
     if (!finite) {
@@ -66,15 +72,18 @@ void check_lens_numbers(const Lens& lens, std::vector<ModelFault>& faults) {
     } else if (!shape) {
       faults.push_back({"lens.camera_matrix",
                         "not a camera matrix by rows without skew (is it transposed?)", form});
-    } else if (!(k[0] > 0 && k[4] > 0 && k[0] <= kMaxFocalPx && k[4] <= kMaxFocalPx)) {
+    } else if (!(is_focal(k[0]) && is_focal(k[4]))) {
       faults.push_back(
           {"lens.camera_matrix", text("focal lengths are %g and %g", k[0], k[4]), form});
+    } else if (!within(k[2], kMaxPrincipalPx) || !within(k[5], kMaxPrincipalPx)) {
+      faults.push_back(
+          {"lens.camera_matrix", text("the principal point is %g, %g", k[2], k[5]), form});
     }
   }
   const std::vector<std::string>& names = coefficient_names(lens.model);
   std::string accepted = "no coefficients with this model";
   if (!names.empty()) {
-    accepted = "finite numbers for";
+    accepted = text("numbers from %g to %g for", -kMaxCoefficient, kMaxCoefficient);
     for (const std::string& name : names) accepted += " " + name;
   }
   for (std::size_t i = 0; i < lens.distortion.size(); ++i) {
@@ -83,31 +92,34 @@ void check_lens_numbers(const Lens& lens, std::vector<ModelFault>& faults) {
           {"lens.distortion",
            text("coefficient %zu does not exist in model %s", i + 1, name_of(lens.model)),
            accepted});
-    } else if (!std::isfinite(lens.distortion[i])) {
-      faults.push_back({"lens.distortion." + names[i], "not a finite number", accepted});
+    } else if (!within(lens.distortion[i], kMaxCoefficient)) {
+      faults.push_back({"lens.distortion." + names[i], text("%g", lens.distortion[i]), accepted});
     }
   }
 }
 
 void check_plane_numbers(const CameraModel& model, std::vector<ModelFault>& faults) {
-  if (!std::isfinite(model.border)) {
-    faults.push_back({"plane.border", "not a finite number", "a grey level"});
+  if (!within(model.border, kMaxBorder)) {
+    faults.push_back({"plane.border", text("%g", model.border),
+                      text("a grey level from %g to %g", -kMaxBorder, kMaxBorder)});
   }
   if (!model.plane) return;
   const Plane& plane = *model.plane;
   const auto& h = plane.homography;
-  if (!std::all_of(h.begin(), h.end(), [](double v) { return std::isfinite(v); })) {
+  if (!std::all_of(h.begin(), h.end(), [](double v) { return within(v, kMaxHomography); })) {
     faults.push_back(
-        {"plane.homography", "a number is not finite",
-         "nine finite numbers by rows, output (plane) pixel to undistorted image pixel"});
+        {"plane.homography", "a number is out of range",
+         text("nine numbers from %g to %g by rows, output (plane) pixel to undistorted image pixel",
+              -kMaxHomography, kMaxHomography)});
   }
   if (!(plane.mm_per_px >= 0 && plane.mm_per_px <= kMaxMmPerPx)) {
     faults.push_back({"plane.mm_per_px", text("%g", plane.mm_per_px),
                       "above 0, millimetres that one output pixel is wide"});
   }
-  if (!std::isfinite(plane.origin_px.x) || !std::isfinite(plane.origin_px.y)) {
-    faults.push_back(
-        {"plane.origin_px", "a number is not finite", "the output pixel [x, y] that is (0, 0) mm"});
+  if (!within(plane.origin_px.x, kMaxOriginPx) || !within(plane.origin_px.y, kMaxOriginPx)) {
+    faults.push_back({"plane.origin_px", text("%g, %g", plane.origin_px.x, plane.origin_px.y),
+                      text("the output pixel [x, y] that is (0, 0) mm, from %g to %g",
+                           -kMaxOriginPx, kMaxOriginPx)});
   }
 }
 

@@ -10,8 +10,6 @@
 namespace patternd {
 namespace {
 
-constexpr double kAny = 1e300;
-constexpr int kMaxSide = 32767;
 constexpr std::array<LensModel, 4> kModels = {LensModel::kBrownConrady, LensModel::kFisheye,
                                               LensModel::kUnitPolynomial, LensModel::kNone};
 
@@ -37,7 +35,7 @@ void read_distortion(const YamlNode& node, Lens& lens) {
       return;
     }
     for (std::size_t i = 0; i < count; ++i)
-      lens.distortion[i] = node.item(i).number(0, -kAny, kAny);
+      lens.distortion[i] = node.item(i).number(0, -kMaxCoefficient, kMaxCoefficient);
     return;
   }
   if (names.empty()) {
@@ -51,7 +49,7 @@ void read_distortion(const YamlNode& node, Lens& lens) {
     if (i == names.size()) {
       value.fault("no coefficient of model " + std::string(name_of(lens.model)), joined(names));
     } else {
-      lens.distortion[i] = value.number(0, -kAny, kAny);
+      lens.distortion[i] = value.number(0, -kMaxCoefficient, kMaxCoefficient);
     }
   }
 }
@@ -72,7 +70,7 @@ Lens read_lens(const YamlNode& node) {
   if (lens.model == LensModel::kUnitPolynomial && matrix.present()) {
     matrix.fault("unit_polynomial has no camera matrix",
                  "leave it out: its coordinates are normalised by the picture's size");
-  } else if (const auto numbers = matrix.numbers(9, -kAny, kAny)) {
+  } else if (const auto numbers = matrix.numbers(9, -kMaxFocalPx, kMaxFocalPx)) {
     std::copy(numbers->begin(), numbers->end(), lens.camera_matrix.begin());
   }
   read_distortion(node["distortion"], lens);
@@ -83,14 +81,14 @@ Plane read_plane(const YamlNode& node) {
   Plane plane;
   const auto h =
       node.required("homography", "nine numbers by rows, output (plane) pixel to undistorted pixel")
-          .numbers(9, -kAny, kAny);
+          .numbers(9, -kMaxHomography, kMaxHomography);
   if (h) std::copy(h->begin(), h->end(), plane.homography.begin());
   plane.width = static_cast<int>(
-      node.required("width", "the output's width in pixels").integer(1, 1, kMaxSide));
+      node.required("width", "the output's width in pixels").integer(1, 1, kMaxModelSide));
   plane.height = static_cast<int>(
-      node.required("height", "the output's height in pixels").integer(1, 1, kMaxSide));
-  plane.mm_per_px = node["mm_per_px"].number(0, 1e-9, 1e6);
-  if (const auto origin = node["origin_px"].numbers(2, -1e9, 1e9)) {
+      node.required("height", "the output's height in pixels").integer(1, 1, kMaxModelSide));
+  plane.mm_per_px = node["mm_per_px"].number(0, 1e-9, kMaxMmPerPx);
+  if (const auto origin = node["origin_px"].numbers(2, -kMaxOriginPx, kMaxOriginPx)) {
     plane.origin_px = {(*origin)[0], (*origin)[1]};
   }
   return plane;
@@ -143,14 +141,14 @@ Result<CameraModel> load_camera_model(const std::string& path) {
   const YamlNode root = reader->root();
   CameraModel model;
   const YamlNode size = root.required("image_size", "[width, height] of the camera's picture");
-  if (const auto sides = size.numbers(2, 1, kMaxSide)) {
-    model.image_width = static_cast<int>(size.item(0).integer(1, 1, kMaxSide));
-    model.image_height = static_cast<int>(size.item(1).integer(1, 1, kMaxSide));
+  if (const auto sides = size.numbers(2, 1, kMaxModelSide)) {
+    model.image_width = static_cast<int>(size.item(0).integer(1, 1, kMaxModelSide));
+    model.image_height = static_cast<int>(size.item(1).integer(1, 1, kMaxModelSide));
   }
   model.lens = read_lens(root["lens"]);
   if (const YamlNode plane = root["plane"]; plane.present()) {
     model.plane = read_plane(plane);
-    model.border = plane["border"].number(0, -kAny, kAny);
+    model.border = plane["border"].number(0, -kMaxBorder, kMaxBorder);
   }
   if (auto sound = reader->finish(); !sound) return tl::make_unexpected(sound.error());
 

@@ -69,6 +69,11 @@ Result<void> check_view(const ImageView& view, const std::string& what) {
                     std::to_string(view.height) + " rows can be at most " + std::to_string(most) +
                     " apart");
   }
+  if (reinterpret_cast<std::uintptr_t>(view.data) % channel_bytes(view.format) != 0) {
+    return fail(ErrorCode::kInvalidArgument,
+                what + ": " + name_of(view.format) + " pixels must start at a multiple of " +
+                    std::to_string(channel_bytes(view.format)) + " bytes");
+  }
   if (view.stride_bytes < needed || view.stride_bytes % channel_bytes(view.format) != 0) {
     return fail(ErrorCode::kInvalidArgument,
                 what + ": stride is " + std::to_string(view.stride_bytes) + " bytes; a " +

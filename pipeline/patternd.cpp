@@ -2,7 +2,9 @@
 #include "pipeline/patternd.h"
 
 #include <cmath>
+#include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <new>
@@ -17,6 +19,7 @@
 #include "pipeline/pattern.h"
 #include "pipeline/rectify.h"
 #include "pipeline/thread_pool.h"
+#include "pipeline/utf8.h"
 
 struct patternd_rectifier {
   patternd::CameraModel model;
@@ -88,6 +91,28 @@ tl::unexpected<Error> null_argument(const char* name) {
   return fail(ErrorCode::kInvalidArgument, std::string(name) + " is NULL");
 }
 
+// A file's name that the caller gave.
+Result<void> check_path(const char* path) {
+  if (path == nullptr) return null_argument("path");
+  if (*path != '\0') return {};
+  return fail(ErrorCode::kInvalidArgument, "path is empty; a file's name is expected");
+}
+
+Result<void> check_threads(std::int32_t threads) {
+  constexpr std::int32_t kMost = 256;
+  if (threads >= 0 && threads <= kMost) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              "threads is " + std::to_string(threads) + "; 0 to 256 is expected");
+}
+
+// A struct that its _init function filled.
+Result<void> check_struct(const std::string& name, std::size_t size, std::size_t expected,
+                          const char* init) {
+  if (size == expected) return {};
+  return fail(ErrorCode::kInvalidArgument, name + ".struct_size is " + std::to_string(size) +
+                                               "; fill it with " + init + " first");
+}
+
 Result<PixelFormat> format_of(int format) {
   switch (format) {
     case PATTERND_GRAY8:
@@ -123,6 +148,19 @@ Result<void> expect_view(const ImageView& view, int width, int height, PixelForm
                                                name_of(view.format) + "; " + std::to_string(width) +
                                                "x" + std::to_string(height) + " " +
                                                name_of(format) + " is expected");
+}
+
+// The two pictures share no byte.
+Result<void> expect_apart(const ImageView& a, const ImageView& b, const char* message) {
+  const auto begin = [](const ImageView& view) {
+    return reinterpret_cast<std::uintptr_t>(view.data);
+  };
+  const auto end = [&begin](const ImageView& view) {
+    return begin(view) + static_cast<std::uintptr_t>(view.height - 1) * view.stride_bytes +
+           static_cast<std::uintptr_t>(view.width) * bytes_per_pixel(view.format);
+  };
+  if (end(a) <= begin(b) || end(b) <= begin(a)) return {};
+  return fail(ErrorCode::kInvalidArgument, message);
 }
 
 Result<BlobParams> blob_params_of(const patternd_label_params& from) {
@@ -195,16 +233,25 @@ Result<std::vector<PatternSearch>> searches_of(patternd_pattern* const* patterns
                                                const patternd_search_params* params,
                                                std::size_t count) {
   if (patterns == nullptr) return null_argument("patterns");
+  if (count == 0)
+    return fail(ErrorCode::kInvalidArgument,
+                "pattern_count is 0; at least one pattern is expected");
   std::vector<PatternSearch> searches;
   for (std::size_t i = 0; i < count; ++i) {
     const std::string where = "patterns[" + std::to_string(i) + "]";
     if (patterns[i] == nullptr) return null_argument(where.c_str());
     PatternSearch search{patterns[i]->pattern, {}};
     if (params != nullptr) {
-      if (params[i].struct_size != sizeof(patternd_search_params)) {
+      const std::string which = "params[" + std::to_string(i) + "]";
+      if (auto ok = check_struct(which, params[i].struct_size, sizeof *params,
+                                 "patternd_search_params_init");
+          !ok) {
+        return tl::make_unexpected(ok.error());
+      }
+      if (params[i].levels < -1) {
         return fail(ErrorCode::kInvalidArgument,
-                    "params[" + std::to_string(i) +
-                        "].struct_size is wrong; fill it with patternd_search_params_init");
+                    which + ".levels is " + std::to_string(params[i].levels) +
+                        "; -1 (the taught ones) or a number of levels is expected");
       }
       search.params = search_params_of(params[i]);
     }
@@ -244,7 +291,7 @@ const char* patternd_last_error(void) { return patternd::last_error.c_str(); }
 patternd_status patternd_rectifier_load(const char* path, patternd_format format,
                                         patternd_rectifier** rectifier) {
   return guarded([&]() -> Result<void> {
-    if (path == nullptr) return null_argument("path");
+    if (auto ok = patternd::check_path(path); !ok) return ok;
     if (rectifier == nullptr) return null_argument("rectifier");
     const auto pixel_format = patternd::format_of(format);
     if (!pixel_format) return tl::make_unexpected(pixel_format.error());
@@ -290,6 +337,11 @@ patternd_status patternd_rectify(patternd_rectifier* rectifier, const patternd_i
         !ok) {
       return ok;
     }
+    if (auto ok = patternd::expect_apart(*in, *out,
+                                         "output shares memory with input; it must have its own");
+        !ok) {
+      return ok;
+    }
     rectifier->rectifier.process(*in, *out, nullptr);
     return {};
   });
@@ -316,6 +368,11 @@ patternd_status patternd_pattern_teach(const char* name, const patternd_image* p
                                        patternd_pattern** pattern) {
   return guarded([&]() -> Result<void> {
     if (name == nullptr) return null_argument("name");
+    if (!patternd::is_name(name)) {
+      return patternd::fail(
+          ErrorCode::kInvalidArgument,
+          "name is " + patternd::in_quotes(name) + "; it " + patternd::name_rule() + " of UTF-8");
+    }
     if (pattern == nullptr) return null_argument("pattern");
     const auto view = patternd::view_of<const std::uint8_t>(picture, "picture");
     if (!view) return tl::make_unexpected(view.error());
@@ -339,9 +396,9 @@ patternd_status patternd_pattern_teach(const char* name, const patternd_image* p
 
 patternd_status patternd_pattern_load(const char* path, patternd_pattern** pattern) {
   return guarded([&]() -> Result<void> {
-    if (path == nullptr) return null_argument("path");
+    if (auto ok = patternd::check_path(path); !ok) return ok;
     if (pattern == nullptr) return null_argument("pattern");
-    auto loaded = patternd::load_pattern(path, "");
+    auto loaded = patternd::load_pattern(path, std::filesystem::path(path).stem().string());
     if (!loaded) return tl::make_unexpected(loaded.error());
     *pattern = new patternd_pattern{std::make_shared<patternd::Pattern>(std::move(*loaded))};
     return {};
@@ -351,7 +408,7 @@ patternd_status patternd_pattern_load(const char* path, patternd_pattern** patte
 patternd_status patternd_pattern_save(const patternd_pattern* pattern, const char* path) {
   return guarded([&]() -> Result<void> {
     if (pattern == nullptr) return null_argument("pattern");
-    if (path == nullptr) return null_argument("path");
+    if (auto ok = patternd::check_path(path); !ok) return ok;
     return patternd::save_pattern(path, *pattern->pattern);
   });
 }
@@ -393,10 +450,7 @@ patternd_status patternd_matcher_create(int32_t width, int32_t height, patternd_
                                         int32_t threads, patternd_matcher** matcher) {
   return guarded([&]() -> Result<void> {
     if (matcher == nullptr) return null_argument("matcher");
-    if (threads < 0 || threads > 256) {
-      return patternd::fail(ErrorCode::kInvalidArgument,
-                            "threads is " + std::to_string(threads) + "; 0 to 256 is expected");
-    }
+    if (auto ok = patternd::check_threads(threads); !ok) return ok;
     const auto pixel_format = patternd::format_of(format);
     if (!pixel_format) return tl::make_unexpected(pixel_format.error());
     auto searches = patternd::searches_of(patterns, params, pattern_count);
@@ -453,15 +507,12 @@ patternd_status patternd_labeller_create(int32_t width, int32_t height, patternd
   return guarded([&]() -> Result<void> {
     if (labeller == nullptr) return null_argument("labeller");
     if (params == nullptr) return null_argument("params");
-    if (params->struct_size != sizeof *params) {
-      return patternd::fail(ErrorCode::kInvalidArgument,
-                            "params->struct_size is " + std::to_string(params->struct_size) +
-                                "; call patternd_label_params_init first");
+    if (auto ok = patternd::check_struct("params", params->struct_size, sizeof *params,
+                                         "patternd_label_params_init");
+        !ok) {
+      return ok;
     }
-    if (threads < 0 || threads > 256) {
-      return patternd::fail(ErrorCode::kInvalidArgument,
-                            "threads is " + std::to_string(threads) + "; 0 to 256 is expected");
-    }
+    if (auto ok = patternd::check_threads(threads); !ok) return ok;
     const auto pixel_format = patternd::format_of(format);
     if (!pixel_format) return tl::make_unexpected(pixel_format.error());
     const auto blob_params = patternd::blob_params_of(*params);
@@ -491,6 +542,12 @@ patternd_status patternd_label(patternd_labeller* labeller, const patternd_image
     if (labels != nullptr) {
       label_view = {reinterpret_cast<std::uint8_t*>(labels), view->width, view->height,
                     label_stride_bytes, patternd::PixelFormat::kLabel32};
+      if (auto ok = patternd::check_view(label_view, "labels"); !ok) return ok;
+      if (auto ok = patternd::expect_apart(
+              *view, label_view, "labels share memory with the image; they must have their own");
+          !ok) {
+        return ok;
+      }
     }
     if (auto ok = labeller->labeller.process(*view, label_view); !ok) return ok;
     const std::int64_t found = labeller->labeller.count();

@@ -46,7 +46,8 @@ typedef enum patternd_format {
   PATTERND_GRAYF32 = 3 /* float; rectification only */
 } patternd_format;
 
-/* A picture in the caller's memory: rows `stride_bytes` apart. */
+/* A picture in the caller's memory: rows `stride_bytes` apart; pixels of two or four bytes, and
+ * rows, start at multiples of that. */
 typedef struct patternd_image {
   const void* data;
   int32_t width;
@@ -80,8 +81,8 @@ PATTERND_API patternd_status patternd_rectifier_load(const char* path, patternd_
 PATTERND_API patternd_status patternd_rectifier_size(const patternd_rectifier* rectifier,
                                                      int32_t* input_width, int32_t* input_height,
                                                      int32_t* output_width, int32_t* output_height);
-/* Rectifies `input` into `output`; both must have the sizes above and the format given at loading.
- */
+/* Rectifies `input` into `output`, which share no memory; both must have the sizes above and the
+ * format given at loading. */
 PATTERND_API patternd_status patternd_rectify(patternd_rectifier* rectifier,
                                               const patternd_image* input,
                                               const patternd_mutable_image* output);
@@ -98,7 +99,8 @@ PATTERND_API void patternd_rectifier_free(patternd_rectifier* rectifier);
 
 typedef struct patternd_pattern patternd_pattern;
 
-/* Teaches from a picture of the pattern alone (PATTERND_GRAY8 or _GRAY16). `mask`: NULL, or a
+/* Teaches from a picture of the pattern alone (PATTERND_GRAY8 or _GRAY16). `name`: 1 to 64 bytes
+ * of UTF-8 without control characters. `mask`: NULL, or a
  * PATTERND_GRAY8 picture of the same size whose zeros do not count. `ref_xy`: NULL for the centre,
  * or two numbers in pattern pixels. */
 PATTERND_API patternd_status patternd_pattern_teach(const char* name, const patternd_image* picture,

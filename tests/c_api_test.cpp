@@ -1,9 +1,12 @@
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -158,6 +161,135 @@ TEST(CApi, NamesEveryKindOfWrongArgument) {
   EXPECT_EQ(patternd_find(matcher.handle, &part, nullptr, 0, &count), PATTERND_INVALID_ARGUMENT);
   EXPECT_THAT(patternd_last_error(), HasSubstr("image is 60x50 gray8; 240x180 gray8"));
   EXPECT_EQ(count, 7U);
+}
+
+TEST(CApi, TakesNoNameThatIsNone) {
+  const Texture texture;
+  const patternd_image part = texture.part(20, 20, 60, 50);
+  for (const std::string& name : {std::string(), std::string("a\nb"), std::string("\xff"),
+                                  std::string(65, 'a'), std::string("a\x7f")}) {
+    Pattern pattern;
+    EXPECT_EQ(patternd_pattern_teach(name.c_str(), &part, nullptr, nullptr, &pattern.handle),
+              PATTERND_INVALID_ARGUMENT);
+    EXPECT_THAT(patternd_last_error(), HasSubstr("; it must be 1 to 64 characters of UTF-8"));
+    EXPECT_EQ(pattern.handle, nullptr);
+  }
+  Pattern pattern;
+  EXPECT_EQ(patternd_pattern_teach("M\xc3\xbctter", &part, nullptr, nullptr, &pattern.handle),
+            PATTERND_OK);
+  EXPECT_EQ(patternd_pattern_load("", &pattern.handle), PATTERND_INVALID_ARGUMENT);
+  EXPECT_THAT(patternd_last_error(), HasSubstr("path is empty"));
+  EXPECT_EQ(patternd_pattern_save(pattern.handle, ""), PATTERND_INVALID_ARGUMENT);
+  patternd_rectifier* rectifier = nullptr;
+  EXPECT_EQ(patternd_rectifier_load("", PATTERND_GRAY8, &rectifier), PATTERND_INVALID_ARGUMENT);
+}
+
+TEST(CApi, RefusesEveryKindOfWrongSearch) {
+  const Texture texture;
+  const patternd_image part = texture.part(20, 20, 60, 50);
+  Pattern pattern;
+  ASSERT_EQ(patternd_pattern_teach("a", &part, nullptr, nullptr, &pattern.handle), PATTERND_OK);
+  const auto refused = [&](void (*spoil)(patternd_search_params&), const char* message) {
+    patternd_search_params params;
+    patternd_search_params_init(&params);
+    spoil(params);
+    Matcher matcher;
+    EXPECT_EQ(patternd_matcher_create(240, 180, PATTERND_GRAY8, &pattern.handle, &params, 1, 1,
+                                      &matcher.handle),
+              PATTERND_INVALID_ARGUMENT);
+    EXPECT_THAT(patternd_last_error(), HasSubstr(message));
+    EXPECT_EQ(matcher.handle, nullptr);
+  };
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  static const double kBackwards[] = {20, 10};
+  refused([](auto& p) { p.levels = -2; }, "params[0].levels is -2");
+  refused([](auto& p) { p.levels = 30; }, "levels is 30");
+  refused([](auto& p) { p.min_score = kNan; }, "min_score is nan");
+  refused([](auto& p) { p.max_matches = -1; }, "max_matches is -1");
+  refused([](auto& p) { p.scale_low = 0; }, "scale is [0, 1]");
+  refused([](auto& p) { p.angle_step_deg = -1; }, "angle_step is -1");
+  refused([](auto& p) { p.symmetry = 0; }, "symmetry is 0");
+  refused([](auto& p) { p.roi[2] = -5; }, "with a width and height above 0");
+  refused([](auto& p) { p.roi[2] = kNan; }, "with a width and height above 0");
+  refused([](auto& p) { p.roi[2] = 5; }, "with a width and height above 0");
+  refused(
+      [](auto& p) {
+        p.angle_ranges_deg = kBackwards;
+        p.angle_range_count = 1;
+      },
+      "angle is [20, 10]");
+  Matcher matcher;
+  EXPECT_EQ(patternd_matcher_create(240, 180, PATTERND_GRAY8, &pattern.handle, nullptr, 0, 1,
+                                    &matcher.handle),
+            PATTERND_INVALID_ARGUMENT);
+  EXPECT_THAT(patternd_last_error(), HasSubstr("pattern_count is 0"));
+  for (const auto& [width, height, threads] :
+       {std::array<int, 3>{-240, 180, 1}, {240, 0, 1}, {240, 40'000, 1}, {240, 180, -1}}) {
+    EXPECT_EQ(patternd_matcher_create(width, height, PATTERND_GRAY8, &pattern.handle, nullptr, 1,
+                                      threads, &matcher.handle),
+              PATTERND_INVALID_ARGUMENT);
+  }
+}
+
+TEST(CApi, RefusesMemoryThatCannotHoldThePicture) {
+  const Texture texture;
+  Pattern pattern;
+  // 16-bit pixels at an odd address, and rows an odd number of bytes apart.
+  patternd_image picture = texture.part(20, 20, 30, 50);
+  picture.format = PATTERND_GRAY16;
+  picture.stride_bytes = 252;
+  const auto* bytes = static_cast<const std::uint8_t*>(texture.image().data);
+  picture.data = bytes + (reinterpret_cast<std::uintptr_t>(bytes) % 2 == 0 ? 1 : 0);
+  EXPECT_EQ(patternd_pattern_teach("a", &picture, nullptr, nullptr, &pattern.handle),
+            PATTERND_INVALID_ARGUMENT);
+  EXPECT_THAT(patternd_last_error(), HasSubstr("gray16 pixels must start at a multiple of 2"));
+  picture.data = static_cast<const std::uint8_t*>(picture.data) + 1;
+  picture.stride_bytes = 251;
+  EXPECT_EQ(patternd_pattern_teach("a", &picture, nullptr, nullptr, &pattern.handle),
+            PATTERND_INVALID_ARGUMENT);
+  EXPECT_THAT(patternd_last_error(), HasSubstr("and a multiple of 2"));
+  for (const auto& [width, height] : {std::pair{-30, 50}, {30, 0}, {40'000, 50}}) {
+    patternd_image wrong = texture.image();
+    wrong.width = width;
+    wrong.height = height;
+    EXPECT_EQ(patternd_pattern_teach("a", &wrong, nullptr, nullptr, &pattern.handle),
+              PATTERND_INVALID_ARGUMENT);
+    EXPECT_THAT(patternd_last_error(), HasSubstr("both must be 1 to 32767"));
+  }
+}
+
+TEST(CApi, KeepsInputAndOutputApart) {
+  const patternd::test::TemporaryFolder folder;
+  ASSERT_TRUE(patternd::write_file(folder.file("camera.yaml"),
+                                   "image_size: [8, 4]\nlens: {model: none}\n"));
+  Rectifier rectifier;
+  ASSERT_EQ(patternd_rectifier_load(folder.file("camera.yaml").c_str(), PATTERND_GRAY8,
+                                    &rectifier.handle),
+            PATTERND_OK)
+      << patternd_last_error();
+  std::vector<std::int32_t> memory(64);
+  auto* bytes = reinterpret_cast<std::uint8_t*>(memory.data());
+  const patternd_image input = {bytes, 8, 4, 8, PATTERND_GRAY8};
+  patternd_mutable_image output = {bytes + 31, 8, 4, 8, PATTERND_GRAY8};
+  EXPECT_EQ(patternd_rectify(rectifier.handle, &input, &output), PATTERND_INVALID_ARGUMENT);
+  EXPECT_THAT(patternd_last_error(), HasSubstr("output shares memory with input"));
+  output.data = bytes + 32;
+  EXPECT_EQ(patternd_rectify(rectifier.handle, &input, &output), PATTERND_OK);
+  patternd_label_params params;
+  patternd_label_params_init(&params);
+  patternd_labeller* labeller = nullptr;
+  ASSERT_EQ(patternd_labeller_create(8, 4, PATTERND_GRAY8, &params, 1, &labeller), PATTERND_OK);
+  std::int64_t count = 0;
+  EXPECT_EQ(patternd_label(labeller, &input, memory.data() + 7, 32, nullptr, 0, &count),
+            PATTERND_INVALID_ARGUMENT);
+  EXPECT_THAT(patternd_last_error(), HasSubstr("labels share memory with the image"));
+  EXPECT_EQ(patternd_label(labeller, &input, memory.data() + 8, 32, nullptr, 0, &count),
+            PATTERND_OK);
+  patternd_labeller_free(labeller);
+  params.struct_size = 3;
+  EXPECT_EQ(patternd_labeller_create(8, 4, PATTERND_GRAY8, &params, 1, &labeller),
+            PATTERND_INVALID_ARGUMENT);
+  EXPECT_THAT(patternd_last_error(), HasSubstr("struct_size is 3; fill it with patternd_label"));
 }
 
 TEST(CApi, LabelsIntoTheCallersMemory) {

@@ -111,6 +111,11 @@ TEST_F(CameraModelFile, SaysWhereAndWhatIsWrong) {
       fault("k3: 0.003", "k7: 0.003"),
       HasSubstr("lens.distortion.k7: no coefficient of model brown_conrady; k1, k2, p1, p2, k3"));
   EXPECT_THAT(fault("  width: 1024\n", ""), HasSubstr("plane.width: missing"));
+  EXPECT_THAT(fault("[900, 0", "[1e-308, 0"),
+              HasSubstr("lens.camera_matrix: focal lengths are 1e-308 and 901"));
+  EXPECT_THAT(fault("[900, 0", "[1e300, 0"), HasSubstr("lens.camera_matrix[0]: is 1e300; must be"));
+  EXPECT_THAT(fault("k1: 0.04", "k1: 1e300"), HasSubstr("lens.distortion.k1: is 1e300; must be"));
+  EXPECT_THAT(fault("[1, 0, 100", "[1e300, 0, 100"), HasSubstr("plane.homography[0]: is 1e300"));
 }
 
 TEST_F(CameraModelFile, RefusesTheWrongCountOfCoefficients) {

@@ -269,13 +269,39 @@ TEST(CameraModelCheck, RefusesBadNumbersOfTheLens) {
   model = brown_model();
   model.lens.camera_matrix[0] = -900;
   EXPECT_THAT(fault_of(model), HasSubstr("focal lengths are -900 and 905"));
+  for (const double focal : {1e-308, 1e300, std::numeric_limits<double>::infinity()}) {
+    model.lens.camera_matrix[0] = focal;
+    EXPECT_THAT(fault_of(model), HasSubstr("[fx, 0, cx, 0, fy, cy, 0, 0, 1] in pixels, fx and fy "
+                                           "from 0.1 to 1e+07, cx and cy from -1e+06 to 1e+06"));
+  }
+  model = brown_model();
+  model.lens.camera_matrix[5] = 1e300;
+  EXPECT_THAT(fault_of(model), HasSubstr("the principal point is 645.5, 1e+300"));
+  model = brown_model();
+  model.lens.distortion[0] = 1e300;
+  EXPECT_THAT(fault_of(model), HasSubstr("lens.distortion.k1: 1e+300"));
   model = brown_model();
   model.lens.distortion[4] = std::nan("");
-  EXPECT_THAT(fault_of(model), HasSubstr("lens.distortion.k3: not a finite number"));
+  EXPECT_THAT(fault_of(model),
+              HasSubstr("lens.distortion.k3: nan; numbers from -1e+09 to 1e+09 for k1"));
   model.lens.model = LensModel::kFisheye;
   model.lens.distortion = {0, 0, 0, 0, 0.1, 0, 0, 0};
   EXPECT_THAT(fault_of(model), HasSubstr("coefficient 5 does not exist in model fisheye"));
   EXPECT_THAT(fault_of(model), HasSubstr("k1 k2 k3 k4"));
+}
+
+TEST(CameraModelCheck, RefusesNumbersOfThePlaneWhoseProductsOverflow) {
+  CameraModel model = with_plane(brown_model());
+  model.plane->homography[2] = 1e300;
+  EXPECT_THAT(fault_of(model), HasSubstr("plane.homography: a number is out of range; nine numbers "
+                                         "from -1e+12 to 1e+12"));
+  model = with_plane(brown_model());
+  model.plane->origin_px.x = -1e300;
+  EXPECT_THAT(fault_of(model), HasSubstr("plane.origin_px: -1e+300, "));
+  model = with_plane(brown_model());
+  model.border = 1e300;
+  EXPECT_THAT(fault_of(model),
+              HasSubstr("plane.border: 1e+300; a grey level from -1e+09 to 1e+09"));
 }
 
 TEST(CameraModelCheck, ReportsAllFaultsAtOnce) {

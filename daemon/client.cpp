@@ -34,7 +34,8 @@ void Client::subscribe(const Subscription& subscription) {
   subscription_ = subscription;
   considered_ = 0;
   wanted_starts_.clear();
-  for (const std::string& name : subscription.patterns) {
+  if (!subscription.patterns) return;
+  for (const std::string& name : *subscription.patterns) {
     std::string memory(json_text_bound(name.size()), '\0');
     LineWriter text(memory.data(), memory.size());
     text.text(name);
@@ -113,7 +114,7 @@ bool Client::prepare(const ResultRing& ring) {
   }
   for (; next_ < ring.next(); ++next_) {
     if (!next_decided_ && !wants_next()) continue;
-    if (wanted_starts_.empty()) {
+    if (!subscription_.patterns) {
       next_decided_ = true;
       return true;
     }

@@ -134,7 +134,8 @@ class Client {
   std::uint64_t dropped_total_ = 0;
   std::uint64_t expected_replies_ = 0;
   Subscription subscription_;
-  std::vector<std::string> wanted_starts_;  // {"pattern":"NAME", of each wanted pattern
+  // {"pattern":"NAME", of each pattern that the subscription names.
+  std::vector<std::string> wanted_starts_;
 };
 
 }  // namespace patternd

@@ -88,7 +88,8 @@ tl::expected<ClientCommand, CommandFault> read_subscription(
   for (const auto& [key, value] : object.items()) {
     std::string wrong;
     if (key == "types") wrong = read_types(value, command.subscription);
-    if (key == "patterns") wrong = read_words(value, patterns, command.subscription.patterns);
+    if (key == "patterns")
+      wrong = read_words(value, patterns, command.subscription.patterns.emplace());
     if (key == "every") wrong = read_count(value, command.subscription.every);
     if (!wrong.empty()) return fault(command.name, std::string(key).append(" ").append(wrong));
   }

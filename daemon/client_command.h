@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,9 @@ struct Subscription {
   bool results = true;
   bool camera = true;
   bool drift = true;
-  std::vector<std::string> patterns;  // matches of these alone; empty: all
-  int every = 1;                      // the first result, then each every-th
+  // Matches of these alone; nothing: of all.
+  std::optional<std::vector<std::string>> patterns;
+  int every = 1;  // the first result, then each every-th
 };
 
 // Which frames a client wants.

@@ -397,7 +397,7 @@ void Publisher::execute(Client& client, const ClientCommand& command) {
   if (wanted.results) types.push_back("result");
   if (wanted.camera) types.push_back("camera");
   if (wanted.drift) types.push_back("drift");
-  const Json patterns = wanted.patterns.empty() ? pattern_names_ : wanted.patterns;
+  const Json patterns = wanted.patterns.value_or(pattern_names_);
   client.send_own(reply_line(command.name,
                              {{"types", types}, {"patterns", patterns}, {"every", wanted.every}}));
 }

@@ -66,6 +66,18 @@ TEST(ClientCommand, ReadsASubscription) {
   EXPECT_EQ(command->subscription.every, 5);
 }
 
+TEST(ClientCommand, TellsAnEmptyListFromOneThatIsLeftOut) {
+  const auto none =
+      parse_command("{\"command\":\"subscribe\",\"types\":[],\"patterns\":[]}", kPatterns);
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_FALSE(none->subscription.results || none->subscription.camera || none->subscription.drift);
+  EXPECT_EQ(none->subscription.patterns, std::vector<std::string>());
+  const auto all = parse_command("{\"command\":\"subscribe\"}", kPatterns);
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_TRUE(all->subscription.results && all->subscription.camera && all->subscription.drift);
+  EXPECT_FALSE(all->subscription.patterns);
+}
+
 TEST(ClientCommand, ReadsWhichFramesAreWanted) {
   const auto all = parse_command("{\"command\":\"record\"}", kPatterns);
   ASSERT_TRUE(all) << all.error().message;

@@ -1,9 +1,14 @@
 #include "daemon/publisher.h"
 
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <fcntl.h>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sstream>
+#include <string>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -119,6 +124,39 @@ TEST_F(PublisherTest, KeepsAClientThatClosedItsSideForCameraMessages) {
   EXPECT_EQ(next(client)["state"], "back");
 }
 
+// Which of the kernel's timers runs for the connection that the service holds on this port
+// (/proc/net/tcp): 2 is the one that asks a silent peer whether it is still there.
+std::string timer_of_connection(int port) {
+  std::ifstream table("/proc/net/tcp");
+  std::string line;
+  std::array<char, 8> wanted{};
+  std::snprintf(wanted.data(), wanted.size(), ":%04X", static_cast<unsigned>(port));
+  while (std::getline(table, line)) {
+    std::istringstream words(line);
+    std::string number, local, remote, state, queues, timer;
+    words >> number >> local >> remote >> state >> queues >> timer;
+    const bool listens = state == "0A";
+    if (!listens && local.size() > 5 && local.substr(local.size() - 5) == wanted.data())
+      return timer.substr(0, 2);
+  }
+  return "none";
+}
+
+TEST_F(PublisherTest, LetsTheKernelAskAfterASilentClientThatClosedItsSide) {
+  start();
+  ServiceClient client = connect_and_greet();
+  ASSERT_TRUE(client.ask({{"command", "subscribe"}, {"types", {"camera"}}}));
+  client.close_output();
+  publisher_->settle();
+  EXPECT_EQ(publisher_->counters().clients, 1U);
+  // (Another runs for as long as something sent is on its way.)
+  const int port = publisher_->bound_addresses().at(0).port;
+  const std::int64_t deadline_ns = monotonic_ns() + kPatienceMs * std::int64_t{1'000'000};
+  while (timer_of_connection(port) != "02" && monotonic_ns() < deadline_ns)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(timer_of_connection(port), "02");
+}
+
 // As patternctl snapshot does: no results, so that nothing sent finds out that nobody reads.
 TEST_F(PublisherTest, NoticesAtOnceThatAServiceClientHasGone) {
   start();
@@ -221,8 +259,16 @@ TEST_F(PublisherTest, GivesASubscriberWhatItAskedFor) {
     EXPECT_EQ(line["matches"][0]["pattern"], "nut");
     EXPECT_TRUE(line.contains("latency_us"));
   }
-  ASSERT_TRUE(client.ask({{"command", "subscribe"}, {"types", {"camera"}}}));
+  const auto none = client.ask({{"command", "subscribe"}, {"patterns", Json::array()}});
+  ASSERT_TRUE(none);
+  EXPECT_EQ((*none)["patterns"], Json::array());
   publish(20);
+  const Json empty = next(client);
+  EXPECT_EQ(empty["seq"], 20);
+  EXPECT_EQ(empty["matches"], Json::array());
+  EXPECT_TRUE(empty.contains("latency_us"));
+  ASSERT_TRUE(client.ask({{"command", "subscribe"}, {"types", {"camera"}}}));
+  publish(21);
   publisher_->tell_camera(true, "unplugged");
   const Json camera = next(client);
   EXPECT_EQ(camera["type"], "camera");

@@ -11,7 +11,9 @@ template <class T>
 NumberFault fault_of(const char* text) {
   auto value = static_cast<T>(kUntouched);
   const NumberFault fault = read_decimal(text, value);
-  if (fault != NumberFault::kNone) EXPECT_EQ(value, static_cast<T>(kUntouched)) << text;
+  if (fault != NumberFault::kNone) {
+    EXPECT_EQ(value, static_cast<T>(kUntouched)) << text;
+  }
   return fault;
 }
 

@@ -111,7 +111,7 @@ std::vector<BadFile> bad_files() {
       {"an escape of a letter of two bytes", "camera: \"a\\\xcb\xac\"\n",
        "f.yaml:1:13: not valid YAML: unknown escape character: \\xcb"},
       {"a tab as indentation", "camera:\n\tsource: replay\n",
-       "f.yaml:2:8: not valid YAML: illegal map value"},
+       "f.yaml:2:8: not valid YAML: a tab indents this line; indent with spaces"},
       {"a control character", "camera: {source: replay}\x04\n",
        "f.yaml:1:25: the byte \"\\x04\" is not text; must be YAML in UTF-8"},
       {"Latin-1", "camera: {name: caf\xe9}\n",
@@ -184,7 +184,7 @@ TEST(YamlReader, RefusesWhatWouldGrowWithoutBound) {
   EXPECT_EQ(message_of("a: " + std::string(40, '[') + std::string(40, ']')),
             "f.yaml:1:35: nested deeper than 32 levels; the file is not one of patternd's");
   EXPECT_EQ(message_of("a: " + std::string((std::size_t{4} << 20), '[')),
-            "f.yaml: is larger than 4 MiB; not one of patternd's files");
+            "f.yaml: is larger than 4 MiB, the most that is read of such a file");
   std::string many = "a: [";
   for (int i = 0; i < 21'000; ++i) many += "1,";
   EXPECT_NE(message_of(many + "1]\n").find("more than 20000 values"), std::string::npos);

@@ -41,7 +41,7 @@ struct LabelArguments {
   CLI::Option* by_similarity = nullptr;
 };
 
-// As in the configuration (daemon/configuration.cpp).
+// As in the configuration (daemon/configuration_blobs.cpp).
 Result<void> check_adaptive(double radius, double offset) {
   if (!(radius >= 1 && radius <= 1000) || radius != static_cast<int>(radius))
     return fail(ErrorCode::kInvalidArgument,

@@ -41,9 +41,9 @@ class FrameAllocator {
   [[nodiscard]] virtual const char* kind() const { return "plain"; }
 };
 
-// How frames come into our buffers: written there by the driver (V4L2 USERPTR) or by the pipeline's
-// element (GStreamer), copied there, or decoded there. Names and sentences are for status.
-enum class CapturePath { kUserPointer, kPipelineMemory, kOneCopy, kDecoded };
+// How frames come into our buffers: written there by the driver (V4L2 USERPTR), copied there, or
+// decoded there. Names and sentences are for status.
+enum class CapturePath { kUserPointer, kOneCopy, kDecoded };
 [[nodiscard]] const char* name_of(CapturePath path);
 [[nodiscard]] const char* sentence_of(CapturePath path);
 

@@ -173,7 +173,7 @@ constexpr BadConfiguration kBad[] = {
      "file\n"
      "p.yaml:2:34: publish.tcp.tls.client_ca: p.yaml holds no certificate in PEM form"},
     {"camera: {source: replay, path: f}\npublish: {tcp: {token_file: none}}\n",
-     "p.yaml:2:29: publish.tcp.token_file: none cannot be read (No such file or directory)"},
+     "p.yaml:2:29: publish.tcp.token_file: none: no such file"},
     {"camera: {source: replay, path: f}\npublish: {unix: {path: s, mode: 0888}}\n",
      "p.yaml:2:33: publish.unix.mode: is \"0888\"; must be three octal digits such as \"0660\""},
     {"camera: {source: replay, path: f}\npublish: {http: {}, mqtt: {}, tcp: {}}\n",

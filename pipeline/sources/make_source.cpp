@@ -16,8 +16,6 @@ const char* name_of(CapturePath path) {
   switch (path) {
     case CapturePath::kUserPointer:
       return "user_pointer";
-    case CapturePath::kPipelineMemory:
-      return "pipeline_memory";
     case CapturePath::kOneCopy:
       return "one_copy";
     case CapturePath::kDecoded:
@@ -30,8 +28,6 @@ const char* sentence_of(CapturePath path) {
   switch (path) {
     case CapturePath::kUserPointer:
       return "zero-copy (userptr)";
-    case CapturePath::kPipelineMemory:
-      return "zero-copy (pipeline's buffers are ours)";
     case CapturePath::kOneCopy:
       return "one copy";
     case CapturePath::kDecoded:

@@ -70,8 +70,13 @@ function(patternd_add_image set source name kind arch)
   set(PATTERND_IMAGES ${PATTERND_IMAGES} ${file} PARENT_SCOPE)
 endfunction()
 
+option(PATTERND_RACECHECK "Native device images for compute-sanitizer's racecheck (cuda/README.md)" OFF)
+
 macro(patternd_add_native_images set source)
   set(nvcc_flags -std=c++17 -O3 -fmad=false -Xcudafe --display_error_number -I ${CMAKE_SOURCE_DIR} -MD -MF @FILE@.d -o @FILE@)
+  if(PATTERND_RACECHECK)
+    list(APPEND nvcc_flags -DPATTERND_RACECHECK)
+  endif()
   set(newest 0)
   foreach(arch IN LISTS PATTERND_CUDA_ARCHITECTURES)
     if(arch IN_LIST PATTERND_KNOWN_ARCHITECTURES)

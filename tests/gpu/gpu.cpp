@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
+
+#include "pipeline/rectify.h"
 
 namespace patternd::cuda::test {
 namespace {
@@ -160,6 +163,22 @@ Scene make_scene(const SceneOptions& o, std::mt19937& random) {
   }
   scene.picture = std::move(*image);
   return scene;
+}
+
+std::shared_ptr<const Pattern> cut_from_rectified(const ImageView& picture,
+                                                  const CameraModel& model) {
+  const auto rectifier = Rectifier::create(model, PixelFormat::kGray8);
+  auto rectified = Image::create(model.output_width(), model.output_height(), PixelFormat::kGray8);
+  EXPECT_TRUE(rectifier && rectified);
+  rectifier->process(picture, rectified->view(), nullptr);
+  constexpr int kSide = 64;
+  ImageView middle = std::as_const(*rectified).view();
+  middle.data += static_cast<std::size_t>((middle.height - kSide) / 2) * middle.stride_bytes +
+                 static_cast<std::size_t>((middle.width - kSide) / 2);
+  middle.width = middle.height = kSide;
+  auto taught = teach_pattern("middle", middle, {}, {});
+  EXPECT_TRUE(taught) << taught.error().message;
+  return std::make_shared<const Pattern>(std::move(*taught));
 }
 
 }  // namespace patternd::cuda::test

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "calibration/camera_model.h"
 #include "cuda/device.h"
 #include "pipeline/image.h"
 #include "pipeline/pattern.h"
@@ -55,5 +56,10 @@ struct SceneOptions {
   bool inverted = false;   // every second instance is a negative
 };
 [[nodiscard]] Scene make_scene(const SceneOptions& options, std::mt19937& random);
+
+// A pattern cut from the middle of the rectified picture, so that there is something to find behind
+// any calibration. Pictures of kGray8.
+[[nodiscard]] std::shared_ptr<const Pattern> cut_from_rectified(const ImageView& picture,
+                                                                const CameraModel& model);
 
 }  // namespace patternd::cuda::test

@@ -23,7 +23,7 @@ class InputFileTest : public ::testing::Test {
  protected:
   // A pipe that nobody writes to.
   std::string pipe(const std::string& name) const {
-    const std::string path = folder_.file(name);
+    std::string path = folder_.file(name);
     EXPECT_EQ(mkfifo(path.c_str(), 0600), 0);
     return path;
   }

@@ -77,7 +77,7 @@ class VideoReader : public FrameReader {
 
  private:
   void note_time(GstSample& sample) {
-    const GstBuffer* const buffer = gst_sample_get_buffer(&sample);
+    GstBuffer* const buffer = gst_sample_get_buffer(&sample);
     if (buffer == nullptr || !GST_BUFFER_PTS_IS_VALID(buffer)) return;
     last_ns_ = static_cast<std::int64_t>(GST_BUFFER_PTS(buffer));
     if (!first_ns_) first_ns_ = last_ns_;

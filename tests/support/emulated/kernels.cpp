@@ -2,6 +2,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "tests/support/fake_cuda_kernels.h"
@@ -78,20 +81,29 @@ void run(FunctionHandle function, const Launch& launch, const void* parameters) 
                    [&] { entry->run(parameters); });
 }
 
+namespace {
+
+// Those that live. A device that is lost takes its textures along, as their owner cannot end them
+// any more.
+std::map<TextureHandle, std::unique_ptr<emulated::Texture>>& textures() {
+  static std::map<TextureHandle, std::unique_ptr<emulated::Texture>> all;
+  return all;
+}
+
+}  // namespace
+
 TextureHandle texture_of(const Pitch2d& picture) {
   const int bytes = picture.format == ArrayFormat::kUint8    ? 1
                     : picture.format == ArrayFormat::kUint16 ? 2
                                                              : 4;
-  auto* texture = new emulated::Texture{reinterpret_cast<const u8*>(picture.pointer),
-                                        static_cast<int>(picture.pitch_bytes),
-                                        static_cast<int>(picture.width),
-                                        static_cast<int>(picture.height),
-                                        bytes,
-                                        static_cast<int>(picture.channels)};
-  return reinterpret_cast<std::uintptr_t>(texture);
+  auto texture = std::unique_ptr<emulated::Texture>(new emulated::Texture{
+      reinterpret_cast<const u8*>(picture.pointer), static_cast<int>(picture.pitch_bytes),
+      static_cast<int>(picture.width), static_cast<int>(picture.height), bytes,
+      static_cast<int>(picture.channels)});
+  const TextureHandle handle = reinterpret_cast<std::uintptr_t>(texture.get());
+  textures()[handle] = std::move(texture);
+  return handle;
 }
-void end_texture(TextureHandle texture) {
-  delete reinterpret_cast<emulated::Texture*>(static_cast<std::uintptr_t>(texture));
-}
+void end_texture(TextureHandle texture) { textures().erase(texture); }
 
 }  // namespace patternd::cuda::fake

@@ -1,22 +1,10 @@
 #include "cuda/driver.h"
 
-#include <cstring>
 #include <dlfcn.h>
 
+#include "cuda/look_up.h"
+
 namespace patternd::cuda {
-namespace {
-
-// Copies a symbol's address into a function pointer; ISO C++ has no cast between the two.
-template <class Function>
-bool look_up(void* library, const char* symbol, Function& function) {
-  void* address = dlsym(library, symbol);
-  static_assert(sizeof address == sizeof function);
-  std::memcpy(&function, &address, sizeof address);
-  return address != nullptr;
-}
-
-}  // namespace
-
 Driver::~Driver() {
   if (library_ != nullptr) dlclose(library_);
 }

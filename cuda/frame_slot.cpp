@@ -131,10 +131,7 @@ Result<void> FrameSlot::read_times(StageTimes& times) const {
 }
 
 Result<void> FrameSlot::finish(FrameResult& result) {
-  result.matches.clear();
-  result.blobs.clear();
-  result.blobs_total = 0;
-  result.times = {};
+  result.clear();
   if (auto ok = stream_->wait(); !ok) return ok;
   if (auto ok = read_times(result.times); !ok) return ok;
   if (!matcher_) return {};

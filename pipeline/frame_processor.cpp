@@ -85,10 +85,7 @@ Result<void> CpuProcessor::allocate() {
 }
 
 Result<void> CpuProcessor::collect(FrameResult& result) {
-  result.matches.clear();
-  result.blobs.clear();
-  result.blobs_total = 0;
-  result.times = {};
+  result.clear();
   ImageView picture;
   {
     const StageTimer timer(result.times, Stage::kRectify);

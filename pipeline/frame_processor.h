@@ -40,6 +40,14 @@ struct FrameResult {
   std::vector<Blob> blobs;     // by falling area
   std::uint64_t blobs_total = 0;
   StageTimes times;  // kRectify … kBlobs
+
+  // As for a frame that shows nothing.
+  void clear() {
+    matches.clear();
+    blobs.clear();
+    blobs_total = 0;
+    times = {};
+  }
 };
 
 // Frames go in by submit() and come out by collect(), in the same order. Where depth() is more than

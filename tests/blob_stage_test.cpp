@@ -65,38 +65,42 @@ TEST(BlobStage, RefusesADarkFrameOfAnotherSize) {
               ::testing::HasSubstr("70x40 gray8; the frames are 71x40 gray8"));
 }
 
-TEST(BlobStage, ShowsWithAlternatingLightOnlyWhatTheLitFrameShows) {
-  auto stage = BlobStage::create(71, 40, PixelFormat::kGray8,
-                                 with_reference(BlobParams::Reference::kAlternate), {}, nullptr);
-  ASSERT_TRUE(stage) << stage.error().message;
-  const Image unlit = picture(71, 40, 30, {{50, 30}});
-  const Image lit = picture(71, 40, 30, {{50, 30}, {10, 11}});
+// Frames by turns with and without the light, and the stage that subtracts each from the next.
+struct Alternating {
+  Result<BlobStage> stage = BlobStage::create(
+      71, 40, PixelFormat::kGray8, with_reference(BlobParams::Reference::kAlternate), {}, nullptr);
+  Image unlit = picture(71, 40, 30, {{50, 30}});
+  Image lit = picture(71, 40, 30, {{50, 30}, {10, 11}});
   std::vector<Blob> blobs;
   std::uint64_t total = 0;
-  ASSERT_TRUE(stage->process(lit.view(), blobs, total));
-  EXPECT_TRUE(blobs.empty()) << "the first frame has nothing before it";
-  ASSERT_TRUE(stage->process(unlit.view(), blobs, total));
-  EXPECT_TRUE(blobs.empty());
-  ASSERT_TRUE(stage->process(lit.view(), blobs, total));
-  ASSERT_EQ(blobs.size(), 1U);
-  EXPECT_DOUBLE_EQ(blobs[0].x_px, 10);
+
+  [[nodiscard]] bool process(const Image& frame) {
+    return stage->process(frame.view(), blobs, total).has_value();
+  }
+};
+
+TEST(BlobStage, ShowsWithAlternatingLightOnlyWhatTheLitFrameShows) {
+  Alternating light;
+  ASSERT_TRUE(light.stage) << light.stage.error().message;
+  ASSERT_TRUE(light.process(light.lit));
+  EXPECT_TRUE(light.blobs.empty()) << "the first frame has nothing before it";
+  ASSERT_TRUE(light.process(light.unlit));
+  EXPECT_TRUE(light.blobs.empty());
+  ASSERT_TRUE(light.process(light.lit));
+  ASSERT_EQ(light.blobs.size(), 1U);
+  EXPECT_DOUBLE_EQ(light.blobs[0].x_px, 10);
 }
 
 TEST(BlobStage, HasNothingToSubtractOnceAnotherHadTheFrameBefore) {
-  auto stage = BlobStage::create(71, 40, PixelFormat::kGray8,
-                                 with_reference(BlobParams::Reference::kAlternate), {}, nullptr);
-  ASSERT_TRUE(stage) << stage.error().message;
-  const Image unlit = picture(71, 40, 30, {{50, 30}});
-  const Image lit = picture(71, 40, 30, {{50, 30}, {10, 11}});
-  std::vector<Blob> blobs;
-  std::uint64_t total = 0;
-  ASSERT_TRUE(stage->process(unlit.view(), blobs, total));
-  stage->restart();
-  ASSERT_TRUE(stage->process(lit.view(), blobs, total));
-  EXPECT_TRUE(blobs.empty());
-  ASSERT_TRUE(stage->process(unlit.view(), blobs, total));
-  ASSERT_TRUE(stage->process(lit.view(), blobs, total));
-  EXPECT_EQ(blobs.size(), 1U);
+  Alternating light;
+  ASSERT_TRUE(light.stage) << light.stage.error().message;
+  ASSERT_TRUE(light.process(light.unlit));
+  light.stage->restart();
+  ASSERT_TRUE(light.process(light.lit));
+  EXPECT_TRUE(light.blobs.empty());
+  ASSERT_TRUE(light.process(light.unlit));
+  ASSERT_TRUE(light.process(light.lit));
+  EXPECT_EQ(light.blobs.size(), 1U);
 }
 
 TEST(BlobStage, SubtractsEveryWidthAndDepthWithoutGoingBelowZero) {

@@ -2,8 +2,7 @@
 // what measures beside it. Nothing of NVIDIA's is needed to build.
 #pragma once
 
-#include <cstring>
-#include <dlfcn.h>
+#include <cstddef>
 
 #include "cuda/stream.h"
 
@@ -45,15 +44,6 @@ inline NppContext npp_context_of(const Stream& stream) {
           gpu.minor,
           kStreamNonBlocking,
           0};
-}
-
-// False where the library, as dlopen gave it, has no such function.
-template <class Function>
-bool look_up(void* library, const char* symbol, Function& function) {
-  void* address = dlsym(library, symbol);
-  static_assert(sizeof address == sizeof function);
-  std::memcpy(&function, &address, sizeof address);
-  return address != nullptr;
 }
 
 }  // namespace patternd::cuda

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cuda/look_up.h"
 #include "cuda/study/npp.h"
 
 namespace patternd::cuda {

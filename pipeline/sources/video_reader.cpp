@@ -71,7 +71,7 @@ class VideoReader : public FrameReader {
     if (!again) return tl::make_unexpected(again.error());
     frames_ = std::move(*again);
     first_ns_.reset();
-    last_ns_ = 0;
+    end_ns_ = 0;
     return {};
   }
 
@@ -79,17 +79,23 @@ class VideoReader : public FrameReader {
   void note_time(GstSample& sample) {
     GstBuffer* const buffer = gst_sample_get_buffer(&sample);
     if (buffer == nullptr || !GST_BUFFER_PTS_IS_VALID(buffer)) return;
-    last_ns_ = static_cast<std::int64_t>(GST_BUFFER_PTS(buffer));
-    if (!first_ns_) first_ns_ = last_ns_;
+    const auto at_ns = static_cast<std::int64_t>(GST_BUFFER_PTS(buffer));
+    if (!first_ns_) first_ns_ = at_ns;
+    // The last one of a slide show is shown for seconds.
+    end_ns_ = GST_BUFFER_DURATION_IS_VALID(buffer)
+                  ? at_ns + static_cast<std::int64_t>(GST_BUFFER_DURATION(buffer))
+                  : at_ns + period_ns();
+  }
+
+  [[nodiscard]] std::int64_t period_ns() const {
+    return format_.fps > 0 ? static_cast<std::int64_t>(1e9 / format_.fps) : 0;
   }
 
   // GStreamer takes a file that was cut short for one that has ended; the container's own word on
   // its length tells them apart.
   [[nodiscard]] Result<bool> end() const {
     const auto expected_ns = frames_->duration_ns();
-    const double period_ns = format_.fps > 0 ? 1e9 / format_.fps : 0;
-    const std::int64_t lasted_ns =
-        last_ns_ - first_ns_.value_or(0) + static_cast<std::int64_t>(period_ns);
+    const std::int64_t lasted_ns = end_ns_ - first_ns_.value_or(0);
     if (!first_ns_ || !expected_ns || lasted_ns + kLongestLackNs >= *expected_ns) return false;
     return fail(ErrorCode::kIo, path_ + ": the video ends after " + seconds_text(lasted_ns) +
                                     ", but its file says that it lasts " +
@@ -101,7 +107,7 @@ class VideoReader : public FrameReader {
   std::unique_ptr<GstreamerFrames> frames_;
   SourceFormat format_;
   std::optional<std::int64_t> first_ns_;  // stamps of the stream
-  std::int64_t last_ns_ = 0;
+  std::int64_t end_ns_ = 0;               // of the last frame
 };
 
 }  // namespace

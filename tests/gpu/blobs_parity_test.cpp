@@ -14,22 +14,8 @@ namespace {
 using Mode = BlobParams::Mode;
 using Reference = BlobParams::Reference;
 
-RawImageView raw_of(const Image& image) {
-  const ImageView view = image.view();
-  return {
-      view.data,         view.stride_bytes * static_cast<std::size_t>(view.height),
-      view.width,        view.height,
-      view.stride_bytes, view.format == PixelFormat::kGray16 ? RawFormat::kY16 : RawFormat::kGrey,
-      BayerOrder::kRggb};
-}
-
 ProcessorConfig config_for(const Image& image, const BlobParams& params) {
-  ProcessorConfig config;
-  const RawImageView raw = raw_of(image);
-  config.width = raw.width;
-  config.height = raw.height;
-  config.stride_bytes = raw.stride_bytes;
-  config.format = raw.format;
+  ProcessorConfig config = config_of(raw_of(image));
   config.blobs = params;
   config.threads = 1;
   return config;

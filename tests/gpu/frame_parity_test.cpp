@@ -16,23 +16,9 @@ constexpr double kPosePx = 0.02;
 constexpr double kAngleDeg = 0.02;
 constexpr double kScore = 1e-4;
 
-RawImageView raw_of(const Image& image) {
-  const ImageView view = image.view();
-  return {
-      view.data,         view.stride_bytes * static_cast<std::size_t>(view.height),
-      view.width,        view.height,
-      view.stride_bytes, view.format == PixelFormat::kGray16 ? RawFormat::kY16 : RawFormat::kGrey,
-      BayerOrder::kRggb};
-}
-
 ProcessorConfig config_for(const Image& image, const std::shared_ptr<const Pattern>& pattern,
                            const SearchParams& params) {
-  ProcessorConfig config;
-  const RawImageView raw = raw_of(image);
-  config.width = raw.width;
-  config.height = raw.height;
-  config.stride_bytes = raw.stride_bytes;
-  config.format = raw.format;
+  ProcessorConfig config = config_of(raw_of(image));
   config.patterns.push_back({pattern, params});
   config.threads = 2;
   return config;

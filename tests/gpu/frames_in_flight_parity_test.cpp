@@ -37,10 +37,7 @@ class Frames {
     return window;
   }
   [[nodiscard]] ProcessorConfig config() const {
-    ProcessorConfig config;
-    config.width = width_;
-    config.height = height_;
-    config.stride_bytes = at(0).stride_bytes;
+    ProcessorConfig config = config_of(at(0));
     config.patterns.push_back({scene_.pattern, {}});
     config.threads = 1;
     return config;

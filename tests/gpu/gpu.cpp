@@ -85,6 +85,24 @@ const char* name_of(Content content) {
   return kNames[static_cast<int>(content)];
 }
 
+RawImageView raw_of(const Image& image) {
+  const ImageView view = image.view();
+  return {
+      view.data,         view.stride_bytes * static_cast<std::size_t>(view.height),
+      view.width,        view.height,
+      view.stride_bytes, view.format == PixelFormat::kGray16 ? RawFormat::kY16 : RawFormat::kGrey,
+      BayerOrder::kRggb};
+}
+
+ProcessorConfig config_of(const RawImageView& frame) {
+  ProcessorConfig config;
+  config.width = frame.width;
+  config.height = frame.height;
+  config.stride_bytes = frame.stride_bytes;
+  config.format = frame.format;
+  return config;
+}
+
 Image make_picture(int width, int height, PixelFormat format, Content content,
                    std::mt19937& random) {
   auto image = Image::create(width, height, format);

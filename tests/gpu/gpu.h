@@ -9,6 +9,8 @@
 
 #include "calibration/camera_model.h"
 #include "cuda/device.h"
+#include "pipeline/frame.h"
+#include "pipeline/frame_processor.h"
 #include "pipeline/image.h"
 #include "pipeline/pattern.h"
 
@@ -28,6 +30,11 @@ enum class Content { kNoise, kBlack, kWhite, kStripes, kOnePixel, kTexture };
 [[nodiscard]] const char* name_of(Content content);
 [[nodiscard]] Image make_picture(int width, int height, PixelFormat format, Content content,
                                  std::mt19937& random);
+
+// The picture as a camera would give it, and a configuration for frames like it that computes
+// nothing yet.
+[[nodiscard]] RawImageView raw_of(const Image& image);
+[[nodiscard]] ProcessorConfig config_of(const RawImageView& frame);
 
 // A scene: texture, with a pattern cut from other texture pasted at given poses, noise on top.
 struct Pose {

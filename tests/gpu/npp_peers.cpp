@@ -1,5 +1,6 @@
 #include "tests/gpu/npp_peers.h"
 
+#include "cuda/look_up.h"
 #include "cuda/study/npp.h"
 
 namespace patternd::cuda::test {

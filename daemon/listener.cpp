@@ -85,6 +85,7 @@ Result<void> remove_stale_socket(const Address& address, const SocketAddress& wh
                          "remove it or set another path in publish.unix");
   }
   const FileDescriptor probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe.valid()) return cannot_listen(address, std::strerror(errno), cure_of(errno));
   if (connect(probe.get(), where.get(), where.size) == 0 || errno == EAGAIN)
     return cannot_listen(address, std::strerror(EADDRINUSE), cure_of(EADDRINUSE));
   unlink(address.path.c_str());

@@ -23,8 +23,17 @@ tl::unexpected<Error> nobody_answers(const Address& address, const std::string& 
                                   "); is it running, and is this the address under publish?");
 }
 
+tl::unexpected<Error> cannot_connect(const Address& address, int error) {
+  if (error != EMFILE && error != ENFILE) return nobody_answers(address, std::strerror(error));
+  return fail(ErrorCode::kIo, shown(address) + ": cannot be connected to (" + std::strerror(error) +
+                                  "); raise this program's limit of open files (ulimit -n)");
+}
+
 // Connects within the time; errno's value or 0.
-int connect_within(int socket_fd, const sockaddr* where, socklen_t size, int timeout_ms) {
+int connect_within(const FileDescriptor& socket, const sockaddr* where, socklen_t size,
+                   int timeout_ms) {
+  if (!socket.valid()) return errno;
+  const int socket_fd = socket.get();
   const int flags = fcntl(socket_fd, F_GETFL);
   fcntl(socket_fd, F_SETFL, flags | O_NONBLOCK);
   int error = ::connect(socket_fd, where, size) == 0 ? 0 : errno;
@@ -45,9 +54,9 @@ Result<FileDescriptor> connect_unix(const Address& address, int timeout_ms) {
   where.sun_family = AF_UNIX;
   std::memcpy(where.sun_path, address.path.c_str(), std::min(address.path.size(), kMaxUnixPath));
   FileDescriptor socket_fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int error = connect_within(socket_fd.get(), reinterpret_cast<const sockaddr*>(&where),
+  const int error = connect_within(socket_fd, reinterpret_cast<const sockaddr*>(&where),
                                    sizeof where, timeout_ms);
-  if (error != 0) return nobody_answers(address, std::strerror(error));
+  if (error != 0) return cannot_connect(address, error);
   return socket_fd;
 }
 
@@ -62,7 +71,7 @@ Result<FileDescriptor> connect_tcp(const Address& address, int timeout_ms) {
   int error = EADDRNOTAVAIL;
   for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
     FileDescriptor socket_fd(socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    error = connect_within(socket_fd.get(), each->ai_addr, each->ai_addrlen, timeout_ms);
+    error = connect_within(socket_fd, each->ai_addr, each->ai_addrlen, timeout_ms);
     if (error != 0) continue;
     // However this program ends, the service is told that nobody reads any more; an ordinary close
     // only says that nothing more is sent.
@@ -70,7 +79,7 @@ Result<FileDescriptor> connect_tcp(const Address& address, int timeout_ms) {
     setsockopt(socket_fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     return socket_fd;
   }
-  return nobody_answers(address, std::strerror(error));
+  return cannot_connect(address, error);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ class PublisherFixture : public ::testing::Test {
   ServiceClient connect() {
     auto client = ServiceClient::connect(publisher_->bound_addresses().at(0));
     EXPECT_TRUE(client) << client.error().message;
-    return std::move(*client);
+    return std::move(client.value());  // ends the test by throwing, where there is none
   }
   // Connected, and greeted.
   ServiceClient connect_and_greet() {

@@ -129,14 +129,19 @@ Client::Flow Client::flush(const ResultRing& ring) {
   Flow flow = Flow::kIdle;
   while (flow == Flow::kIdle && prepare(ring))
     flow = held_.empty() ? send_results(ring) : send_held();
-  if (flow == Flow::kIdle && connection_.flush() != 0)
-    flow = would_block(errno) ? Flow::kBlocked : Flow::kGone;
+  if (flow == Flow::kIdle && connection_.flush() != 0) flow = flow_after(errno);
   return flow;
+}
+
+Client::Flow Client::flow_after(int error) {
+  if (would_block(error)) return Flow::kBlocked;
+  vanished_ = tells_of_vanished_peer(error);
+  return Flow::kGone;
 }
 
 Client::Flow Client::send_held() {
   const ssize_t sent = connection_.send(std::string_view(held_).substr(held_sent_));
-  if (sent < 0) return would_block(errno) ? Flow::kBlocked : Flow::kGone;
+  if (sent < 0) return flow_after(errno);
   held_sent_ += static_cast<std::size_t>(sent);
   if (held_sent_ < held_.size()) return Flow::kBlocked;
   // Swapping buffers and assigning to them keeps their memory; after a rare long line it is given
@@ -160,7 +165,7 @@ Client::Flow Client::send_results(const ResultRing& ring) {
     bytes += rest.size();
   }
   const ssize_t result = connection_.send(parts.data(), count);
-  if (result < 0) return would_block(errno) ? Flow::kBlocked : Flow::kGone;
+  if (result < 0) return flow_after(errno);
   auto sent = static_cast<std::size_t>(result);
   const bool all = sent == bytes;
   for (std::size_t i = 0; i < count && sent >= parts[i].iov_len; ++i) {
@@ -186,7 +191,7 @@ Client::Input Client::receive() {
   }
   std::array<char, kReadBytes> buffer{};
   const ssize_t got = connection_.receive(buffer.data(), buffer.size());
-  if (got < 0) return would_block(errno) ? Input::kMore : Input::kGone;
+  if (got < 0) return flow_after(errno) == Flow::kBlocked ? Input::kMore : Input::kGone;
   if (got == 0) {
     input_closed_ = true;
     return Input::kClosed;
@@ -241,6 +246,21 @@ bool Client::wants_input() const {
 bool Client::done() const {
   const bool subscribed = subscription_.results || subscription_.camera || subscription_.drift;
   return input_closed_ && !has_line() && !subscribed && expected_replies_ == 0;
+}
+
+bool Client::unanswered(std::chrono::milliseconds patience) {
+  if (!peer_ || !watch_.vanished(fd(), patience)) return false;
+  const linger reset{1, 0};
+  setsockopt(fd(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  vanished_ = true;
+  return true;
+}
+
+void Client::note_hang_up() {
+  int error = 0;
+  socklen_t size = sizeof error;
+  const bool known = getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &size) == 0;
+  vanished_ = vanished_ || (known && tells_of_vanished_peer(error));
 }
 
 void Client::begin_close(std::int64_t deadline_ns) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "daemon/client_command.h"
 #include "daemon/connection.h"
 #include "daemon/network.h"
+#include "daemon/peer_watch.h"
 #include "daemon/result_ring.h"
 
 namespace patternd {
@@ -90,6 +92,14 @@ class Client {
   void finish_output();
   [[nodiscard]] bool output_finished() const { return output_finished_; }
 
+  // Looks whether the peer's machine still answers (PeerWatch); asked every few seconds. Where not,
+  // what is on its way to it is thrown away with the socket.
+  [[nodiscard]] bool unanswered(std::chrono::milliseconds patience);
+  // The kernel reports the connection's end: notes why.
+  void note_hang_up();
+  // The machine vanished, by unanswered() or by the connection's end.
+  [[nodiscard]] bool vanished() const { return vanished_; }
+
   [[nodiscard]] std::uint64_t dropped_total() const { return dropped_total_; }
   // What the publisher's epoll watches for.
   std::uint32_t watched_events = 0;
@@ -103,6 +113,7 @@ class Client {
   [[nodiscard]] bool prepare(const ResultRing& ring);
   [[nodiscard]] Flow send_held();
   [[nodiscard]] Flow send_results(const ResultRing& ring);
+  [[nodiscard]] Flow flow_after(int error);
 
   const std::uint64_t id_;
   Connection connection_;
@@ -115,6 +126,8 @@ class Client {
   bool closing_ = false;
   bool output_finished_ = false;
   std::int64_t close_deadline_ns_ = 0;
+  PeerWatch watch_;
+  bool vanished_ = false;
 
   struct Bulk {
     std::string text;

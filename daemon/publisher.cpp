@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <condition_variable>
+#include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <utility>
@@ -34,7 +35,8 @@ std::size_t most_clients() {
 }  // namespace
 
 Publisher::Publisher(std::vector<Listener> listeners, PublisherCallbacks callbacks,
-                     LatencyStatistics& statistics, std::size_t slots)
+                     LatencyStatistics& statistics, std::size_t slots,
+                     std::chrono::milliseconds peer_patience)
     : callbacks_(std::move(callbacks)),
       statistics_(statistics),
       free_(slots),
@@ -45,7 +47,9 @@ Publisher::Publisher(std::vector<Listener> listeners, PublisherCallbacks callbac
       most_clients_(most_clients()),
       ring_(kRingBytes, kRingLines),
       refused_limit_(10'000 * kMs),
-      denied_limit_(10'000 * kMs) {
+      denied_limit_(10'000 * kMs),
+      vanished_limit_(10'000 * kMs),
+      peer_patience_(peer_patience) {
   take_spare();
   for (std::size_t i = 0; i < slots; ++i) {
     slots_.push_back(std::make_unique<ResultSlot>());
@@ -181,8 +185,8 @@ void Publisher::finish(int patience_ms) {
 }
 
 PublisherCounters Publisher::counters() const {
-  return {client_count_,      accepted_,     refused_, denied_,
-          failed_handshakes_, wrong_tokens_, results_, dropped_results_};
+  return {client_count_, accepted_, refused_, denied_,         failed_handshakes_,
+          wrong_tokens_, vanished_, results_, dropped_results_};
 }
 
 std::vector<Address> Publisher::bound_addresses() const {
@@ -240,6 +244,7 @@ void Publisher::round(int timeout_ms) {
   if (!listening_) watch_listeners();
   end_overdue_handshakes();
   look_after_clients();
+  look_for_vanished();
 }
 
 void Publisher::run_tasks() {
@@ -312,6 +317,8 @@ void Publisher::flush_clients() {
 }
 
 void Publisher::remove_client(std::uint64_t id) {
+  const auto found = clients_.find(id);
+  if (found != clients_.end() && found->second->vanished()) note_vanished(*found->second);
   clients_.erase(id);  // closing the socket takes it out of the epoll set too
   client_count_ = clients_.size();
   if (callbacks_.gone) callbacks_.gone(id);
@@ -327,6 +334,28 @@ void Publisher::look_after_clients() {
   for (const std::uint64_t id : gone_) remove_client(id);
 }
 
+void Publisher::look_for_vanished() {
+  constexpr int kLooksWithinPatience = 6;
+  if (last_round_ns_ < next_look_ns_) return;
+  const std::chrono::milliseconds step = peer_patience_ / kLooksWithinPatience;
+  next_look_ns_ = last_round_ns_ + step.count() * kMs;
+  gone_.clear();
+  for (const auto& [id, client] : clients_) {
+    if (client->unanswered(peer_patience_ - step)) gone_.push_back(id);
+  }
+  for (const std::uint64_t id : gone_) remove_client(id);
+}
+
+void Publisher::note_vanished(const Client& client) {
+  ++vanished_;
+  if (!vanished_limit_.allow(monotonic_ns())) return;
+  spdlog::warn(
+      "client=vanished peer={} vanished={} reason=\"its machine answers no more; look whether it "
+      "runs, and at the network between\" held_back={}",
+      client.peer() ? shown(*client.peer()) : "unix", vanished_.load(),
+      vanished_limit_.take_held_back());
+}
+
 void Publisher::serve(Client& client, std::uint32_t events) {
   const std::uint64_t id = client.id();
   if ((events & (EPOLLIN | EPOLLHUP)) != 0 && !client.input_closed()) {
@@ -334,6 +363,7 @@ void Publisher::serve(Client& client, std::uint32_t events) {
     read_commands(client);
   }
   const bool hung_up = (events & (EPOLLERR | EPOLLHUP)) != 0;
+  if (hung_up) client.note_hang_up();
   const bool closed_down = client.output_finished() && client.input_closed();
   if (hung_up || closed_down || !advance(client)) remove_client(id);
 }

@@ -59,6 +59,7 @@ struct PublisherCounters {
   std::uint64_t denied = 0;    // from addresses that may not connect, or not now
   std::uint64_t failed_handshakes = 0;
   std::uint64_t wrong_tokens = 0;     // or none, with commands that need one
+  std::uint64_t vanished = 0;         // clients whose machine answered no more
   std::uint64_t results = 0;          // result lines written
   std::uint64_t dropped_results = 0;  // lines that slow clients lost, over all clients
 };
@@ -76,8 +77,10 @@ class Publisher {
   static constexpr std::int64_t kHandshakeNs = 5'000'000'000;
 
   // `slots` results may be under way at once. `statistics` and `callbacks` outlive the publisher.
+  // `peer_patience`: how long a client's machine may leave what it was sent unanswered.
   Publisher(std::vector<Listener> listeners, PublisherCallbacks callbacks,
-            LatencyStatistics& statistics, std::size_t slots);
+            LatencyStatistics& statistics, std::size_t slots,
+            std::chrono::milliseconds peer_patience = kPeerPatience);
   // finish(0), unless it has been called.
   ~Publisher();
   Publisher(const Publisher&) = delete;
@@ -173,6 +176,9 @@ class Publisher {
   void remove_client(std::uint64_t id);
   // Closes those whose time to read why is over, and hears those again who were held back.
   void look_after_clients();
+  // Gives up those whose machine has vanished, a few times within the patience for them.
+  void look_for_vanished();
+  void note_vanished(const Client& client);
   void warn_refused(const char* why);
 
   PublisherCallbacks callbacks_;
@@ -205,6 +211,9 @@ class Publisher {
   std::shared_ptr<LatencyLog> latency_log_;
   RateLimit refused_limit_;
   RateLimit denied_limit_;
+  RateLimit vanished_limit_;
+  const std::chrono::milliseconds peer_patience_;
+  std::int64_t next_look_ns_ = 0;  // for vanished clients
   std::vector<std::uint64_t> gone_;
   std::vector<std::uint64_t> asking_;  // clients whose lines have not all been answered
   std::vector<std::uint64_t> heard_;   // those of the round before
@@ -215,6 +224,7 @@ class Publisher {
   std::atomic<std::uint64_t> denied_{0};
   std::atomic<std::uint64_t> failed_handshakes_{0};
   std::atomic<std::uint64_t> wrong_tokens_{0};
+  std::atomic<std::uint64_t> vanished_{0};
   std::atomic<std::uint64_t> results_{0};
   std::atomic<std::uint64_t> dropped_results_{0};
   std::atomic<std::uint64_t> submitted_{0};

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <utility>
 
+#include "daemon/peer_watch.h"
 #include "daemon/publisher.h"
 
 namespace patternd {
@@ -24,14 +25,7 @@ void tune(int socket_fd, bool is_tcp) {
   setsockopt(socket_fd, SOL_SOCKET, SO_SNDBUF, &kSocketBufferBytes, sizeof kSocketBufferBytes);
   if (!is_tcp) return;
   setsockopt(socket_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  // A machine that vanished without a word is noticed within about a minute and a half.
-  setsockopt(socket_fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  const int idle_s = 60;
-  const int interval_s = 10;
-  const int probes = 3;
-  setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-  setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
-  setsockopt(socket_fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+  ask_silent_peer(socket_fd);
 }
 
 void tell(Connection& connection, const std::string& line) { (void)connection.send(line); }

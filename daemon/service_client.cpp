@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <utility>
 
+#include "daemon/peer_watch.h"
 #include "daemon/result_line.h"
 #include "pipeline/stage.h"
 
@@ -77,6 +78,8 @@ Result<FileDescriptor> connect_tcp(const Address& address, int timeout_ms) {
     // only says that nothing more is sent.
     const linger reset{1, 0};
     setsockopt(socket_fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    ask_silent_peer(socket_fd.get());
+    bound_unanswered_sending(socket_fd.get());
     return socket_fd;
   }
   return cannot_connect(address, error);
@@ -117,6 +120,12 @@ Result<void> ServiceClient::shake_hands(int timeout_ms) const {
 
 tl::unexpected<Error> ServiceClient::broken(int error) const {
   const TlsSession* session = connection_.session();
+  if (tells_of_vanished_peer(error)) {
+    return fail(ErrorCode::kIo, shown(address_) + ": its machine has not answered for " +
+                                    std::to_string(kPeerPatience.count()) + " s (" +
+                                    std::strerror(error) +
+                                    "); look whether it runs, and at the network between");
+  }
   const bool tls_says = session != nullptr && !session->failure().empty();
   return fail(ErrorCode::kIo, shown(address_) + ": " +
                                   (tls_says ? "TLS failed: " + session->failure()

@@ -39,6 +39,7 @@ Json publish_json(const PublisherCounters& counters, const std::vector<Address>&
           {"denied", counters.denied},
           {"failed_handshakes", counters.failed_handshakes},
           {"wrong_tokens", counters.wrong_tokens},
+          {"vanished", counters.vanished},
           {"results", counters.results},
           {"dropped_results", counters.dropped_results}};
 }

@@ -133,6 +133,7 @@ struct TlsSession::Wire {
   int fd = -1;
   bool ended = false;
   bool heard = false;
+  int error = 0;  // errno's value of the call that failed last, other than for want of room
 
   static int write(BIO* bio, const char* data, int size);
   static int read(BIO* bio, char* data, int size);
@@ -141,11 +142,14 @@ struct TlsSession::Wire {
 };
 
 int TlsSession::Wire::write(BIO* bio, const char* data, int size) {
-  const auto* wire = static_cast<const Wire*>(BIO_get_data(bio));
+  auto* wire = static_cast<Wire*>(BIO_get_data(bio));
   BIO_clear_retry_flags(bio);
   const ssize_t sent =
       ::send(wire->fd, data, static_cast<std::size_t>(size), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
+  if (sent < 0 && (errno == EAGAIN || errno == EINTR))
+    BIO_set_retry_write(bio);
+  else if (sent < 0)
+    wire->error = errno;
   return static_cast<int>(sent);
 }
 
@@ -153,7 +157,10 @@ int TlsSession::Wire::read(BIO* bio, char* data, int size) {
   auto* wire = static_cast<Wire*>(BIO_get_data(bio));
   BIO_clear_retry_flags(bio);
   const ssize_t got = ::recv(wire->fd, data, static_cast<std::size_t>(size), MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR))
+    BIO_set_retry_read(bio);
+  else if (got < 0)
+    wire->error = errno;
   if (got == 0) wire->ended = true;
   if (got > 0) wire->heard = true;
   return static_cast<int>(got);
@@ -258,7 +265,7 @@ int TlsSession::fault(int result) {
   if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) return EAGAIN;
   failure_ = in_words(ssl_, ERR_peek_error());
   ERR_clear_error();
-  return ECONNRESET;
+  return wire_->error != 0 ? wire_->error : ECONNRESET;
 }
 
 TlsSession::Progress TlsSession::handshake() {

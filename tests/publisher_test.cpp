@@ -8,6 +8,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sstream>
 #include <string>
 #include <sys/resource.h>
@@ -19,6 +20,7 @@
 #include "daemon/service_client.h"
 #include "tests/support/publisher_fixture.h"
 #include "tests/support/test_files.h"
+#include "tests/support/vanishing_peer.h"
 
 namespace patternd {
 namespace {
@@ -170,6 +172,73 @@ TEST_F(PublisherTest, NoticesAtOnceThatAServiceClientHasGone) {
   while (publisher_->counters().clients > 0 && monotonic_ns() < deadline_ns)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(publisher_->counters().clients, 0U);
+}
+
+// What both ends ask of the kernel while nothing is on its way.
+TEST_F(PublisherTest, HasTheKernelLookAfterTheMachinesAtBothEnds) {
+  start();
+  const ServiceClient client = connect_and_greet();
+  const std::uint16_t port = publisher_->bound_addresses().at(0).port;
+  for (const bool ours : {true, false}) {
+    const int socket = test::connected_socket(port, ours);
+    int asks = 0;
+    socklen_t size = sizeof asks;
+    ASSERT_EQ(getsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &asks, &size), 0);
+    EXPECT_EQ(asks, 1);
+    // The service's end would end clients that are alive and read slowly.
+    int bound_ms = -1;
+    ASSERT_EQ(getsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &bound_ms, &size), 0);
+    EXPECT_EQ(bound_ms, ours ? 0 : 30'000);
+  }
+}
+
+TEST_F(PublisherTest, GivesUpAndCountsAClientWhoseMachineVanishedWithResultsOnTheWay) {
+  start({any_port()}, std::chrono::milliseconds(600));
+  ServiceClient gone = connect_and_greet();
+  test::vanish(test::connected_socket(publisher_->bound_addresses().at(0).port, false));
+  ServiceClient there = connect_and_greet();
+  std::uint64_t seq = 0;
+  const std::int64_t deadline_ns = monotonic_ns() + kPatienceMs * std::int64_t{1'000'000};
+  while (publisher_->counters().vanished == 0 && monotonic_ns() < deadline_ns) {
+    publish(++seq);
+    EXPECT_EQ(next(there)["seq"], seq);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  publisher_->settle();
+  EXPECT_EQ(publisher_->counters().vanished, 1U);
+  EXPECT_EQ(publisher_->counters().clients, 1U);
+}
+
+TEST_F(PublisherTest, KeepsAClientThatReadsNothingForManyTimesThePatience) {
+  constexpr std::chrono::milliseconds kPeerPatienceHere{60};
+  start({any_port()}, kPeerPatienceHere);
+  ServiceClient still = connect_and_greet();
+  const std::int64_t end_ns = monotonic_ns() + std::int64_t{2'500'000'000};
+  std::uint64_t seq = 0;
+  while (monotonic_ns() < end_ns) {
+    publish(seq++);
+    if (seq > 20'000) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(publisher_->counters().vanished, 0U);
+  ASSERT_EQ(publisher_->counters().clients, 1U);
+  EXPECT_EQ(next(still)["seq"], 0);
+}
+
+TEST_F(PublisherTest, TellsAServiceClientThatTheMachineHasNotAnswered) {
+  start();
+  ServiceClient client = connect_and_greet();
+  const std::uint16_t port = publisher_->bound_addresses().at(0).port;
+  const int socket = test::connected_socket(port, false);
+  const int soon_ms = 300;
+  ASSERT_EQ(setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &soon_ms, sizeof soon_ms), 0);
+  test::vanish(socket);
+  ASSERT_TRUE(client.send_line({{"command", "status"}}));
+  const auto line = client.read_line(kPatienceMs);
+  ASSERT_FALSE(line);
+  EXPECT_EQ(line.error().message,
+            "127.0.0.1:" + std::to_string(port) +
+                ": its machine has not answered for 30 s (Connection timed out); look whether it "
+                "runs, and at the network between");
 }
 
 TEST_F(PublisherTest, AnswersBadLinesAndLivesOn) {

@@ -28,7 +28,8 @@ class PublisherFixture : public ::testing::Test {
     labels->patterns = {{"bolt", 1, 10}, {"nut", 1, 10}};
     format_ = labels;
   }
-  void start(const std::vector<Address>& addresses = {any_port()}) {
+  void start(const std::vector<Address>& addresses = {any_port()},
+             std::chrono::milliseconds peer_patience = kPeerPatience) {
     std::vector<Listener> listeners;
     for (const Address& address : addresses) {
       auto listener = Listener::open(address);
@@ -41,7 +42,8 @@ class PublisherFixture : public ::testing::Test {
     callbacks.reload = [this](std::uint64_t client) {
       publisher_->reply(client, reply_line("reload", {{"first_seq", 7}}));
     };
-    publisher_ = std::make_unique<Publisher>(std::move(listeners), callbacks, statistics_, 4);
+    publisher_ =
+        std::make_unique<Publisher>(std::move(listeners), callbacks, statistics_, 4, peer_patience);
     publisher_->greet_with({"cam0", 64, 48, "cpu", {"bolt", "nut"}});
     publisher_->settle();
   }

@@ -19,9 +19,10 @@ namespace {
 class CudaProcessor final : public FrameProcessor {
  public:
   CudaProcessor(std::shared_ptr<const Device> device, const ProcessorConfig& config)
-      : device_(std::move(device)), config_(config), pool_(config.threads) {}
+      : device_(std::move(device)), pool_(config.threads) {}
 
-  [[nodiscard]] Result<void> allocate(const std::string& memory, int streams);
+  [[nodiscard]] Result<void> allocate(const std::string& memory, const ProcessorConfig& config,
+                                      int streams);
 
   [[nodiscard]] std::size_t depth() const override { return slots_.size(); }
   [[nodiscard]] Result<void> submit(const RawImageView& frame) override;
@@ -36,10 +37,8 @@ class CudaProcessor final : public FrameProcessor {
   [[nodiscard]] Result<void> label_on_cpu(const FrameSlot& slot, FrameResult& result);
 
   std::shared_ptr<const Device> device_;
-  const ProcessorConfig config_;
   ThreadPool pool_;  // for what the CPU does of blobs
-  MemoryMode mode_ = MemoryMode::kCopy;
-  BlobReference reference_;
+  std::shared_ptr<const FramePlan> plan_;
   std::vector<std::unique_ptr<FrameSlot>> slots_;
   std::size_t oldest_ = 0;  // the slot of the oldest frame in flight
   std::size_t in_flight_ = 0;
@@ -50,16 +49,16 @@ class CudaProcessor final : public FrameProcessor {
   std::atomic<std::uint64_t> frames_labelled_by_cpu_{0};
 };
 
-Result<void> CudaProcessor::allocate(const std::string& memory, int streams) {
+Result<void> CudaProcessor::allocate(const std::string& memory, const ProcessorConfig& config,
+                                     int streams) {
   if (auto ok = device_->make_current(); !ok) return ok;
-  auto mode = memory_mode_for(device_->properties(), memory);
+  const auto mode = memory_mode_for(device_->properties(), memory);
   if (!mode) return tl::make_unexpected(mode.error());
-  mode_ = *mode;
-  auto reference = BlobReference::create(device_, config_, &pool_);
-  if (!reference) return tl::make_unexpected(reference.error());
-  reference_ = std::move(*reference);
+  auto plan = FramePlan::create(device_, *mode, config, &pool_);
+  if (!plan) return tl::make_unexpected(plan.error());
+  plan_ = std::move(*plan);
   for (int i = 0; i < std::max(streams, 1); ++i) {
-    auto slot = FrameSlot::create(device_, mode_, config_, reference_);
+    auto slot = FrameSlot::create(device_, plan_);
     if (!slot) return tl::make_unexpected(slot.error());
     slots_.push_back(std::move(*slot));
   }
@@ -67,22 +66,22 @@ Result<void> CudaProcessor::allocate(const std::string& memory, int streams) {
 }
 
 Result<void> CudaProcessor::allocate_labeller() {
-  if (!config_.blobs) return {};
+  if (!plan_->config.blobs) return {};
   const DeviceView& view = slots_[0]->picture();
   auto picture = Image::create(view.width, view.height, view.format);
   if (!picture) return tl::make_unexpected(picture.error());
   labelled_ = std::move(*picture);
   LabelOptions options;
   options.pool = &pool_;
-  auto labeller =
-      ComponentLabeller::create(view.width, view.height, view.format, *config_.blobs, options);
+  auto labeller = ComponentLabeller::create(view.width, view.height, view.format,
+                                            *plan_->config.blobs, options);
   if (!labeller) return tl::make_unexpected(labeller.error());
   labeller_ = std::move(*labeller);
   return {};
 }
 
 Result<void> CudaProcessor::submit(const RawImageView& frame) {
-  if (auto ok = check_frame(config_, frame); !ok) return ok;
+  if (auto ok = check_frame(plan_->config, frame); !ok) return ok;
   if (in_flight_ == slots_.size())
     return fail(ErrorCode::kInternal, "more frames submitted than may be in flight");
   if (auto ok = device_->make_current(); !ok) return ok;
@@ -130,7 +129,7 @@ std::string CudaProcessor::description() const {
   std::uint64_t copied = 0;
   for (const auto& slot : slots_) copied += slot->copied_by_host();
   std::string text =
-      "cuda, " + device_->description() + ", memory " + name_of(mode_) + ", " +
+      "cuda, " + device_->description() + ", memory " + name_of(plan_->mode) + ", " +
       std::to_string(streams) + (streams == 1 ? " stream" : " streams") +
       (slots_[0]->has_graph() ? ", one graph a frame" : ", " + device_->driver().missing_graphs());
   if (copied > 0) text += ", " + std::to_string(copied) + " frames copied by the host";
@@ -149,7 +148,8 @@ Result<std::unique_ptr<FrameProcessor>> make_cuda_processor(
     const std::shared_ptr<const Device>& device, const std::string& memory,
     const ProcessorConfig& config, int streams) {
   auto processor = std::make_unique<CudaProcessor>(device, config);
-  if (auto ok = processor->allocate(memory, streams); !ok) return tl::make_unexpected(ok.error());
+  if (auto ok = processor->allocate(memory, config, streams); !ok)
+    return tl::make_unexpected(ok.error());
   return processor;
 }
 

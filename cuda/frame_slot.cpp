@@ -8,14 +8,13 @@
 namespace patternd::cuda {
 
 Result<std::unique_ptr<FrameSlot>> FrameSlot::create(const std::shared_ptr<const Device>& device,
-                                                     MemoryMode mode, const ProcessorConfig& config,
-                                                     const BlobReference& reference) {
-  std::unique_ptr<FrameSlot> slot(new FrameSlot(config, reference));
-  if (auto ok = slot->allocate(device, mode); !ok) return tl::make_unexpected(ok.error());
+                                                     std::shared_ptr<const FramePlan> plan) {
+  std::unique_ptr<FrameSlot> slot(new FrameSlot(std::move(plan)));
+  if (auto ok = slot->allocate(device); !ok) return tl::make_unexpected(ok.error());
   return slot;
 }
 
-Result<void> FrameSlot::allocate(const std::shared_ptr<const Device>& device, MemoryMode mode) {
+Result<void> FrameSlot::allocate(const std::shared_ptr<const Device>& device) {
   auto stream = Stream::create(device);
   if (!stream) return tl::make_unexpected(stream.error());
   stream_ = std::move(*stream);
@@ -24,7 +23,7 @@ Result<void> FrameSlot::allocate(const std::shared_ptr<const Device>& device, Me
     if (!event) return tl::make_unexpected(event.error());
     moment = std::move(*event);
   }
-  auto luma = LumaStage::create(device, mode, config_);
+  auto luma = LumaStage::create(device, plan_->mode, plan_->config, {plan_, &plan_->luma});
   if (!luma) return tl::make_unexpected(luma.error());
   luma_ = std::move(*luma);
   if (auto ok = allocate_matcher(device); !ok) return ok;
@@ -40,24 +39,22 @@ Result<void> FrameSlot::allocate(const std::shared_ptr<const Device>& device, Me
 }
 
 Result<void> FrameSlot::allocate_matcher(const std::shared_ptr<const Device>& device) {
-  if (config_.patterns.empty()) return {};
-  const DeviceView& picture = luma_->picture();
-  MatcherConfig matcher{picture.width, picture.height, picture.format, config_.patterns, {}};
-  matcher.valid = luma_->valid();
-  auto created = GpuMatcher::create(device, matcher, picture);
+  if (!plan_->matcher) return {};
+  auto created = GpuMatcher::create(device, {plan_, &*plan_->matcher}, luma_->picture());
   if (!created) return tl::make_unexpected(created.error());
   matcher_ = std::move(*created);
   return {};
 }
 
 Result<void> FrameSlot::allocate_blobs(const std::shared_ptr<const Device>& device) {
-  if (!config_.blobs) return {};
+  if (!plan_->config.blobs) return {};
   for (Event& moment : blob_moments_) {
     auto event = Event::create(device);
     if (!event) return tl::make_unexpected(event.error());
     moment = std::move(*event);
   }
-  auto created = GpuBlobStage::create(device, luma_->picture(), *config_.blobs, reference_);
+  auto created =
+      GpuBlobStage::create(device, luma_->picture(), *plan_->config.blobs, plan_->reference);
   if (!created) return tl::make_unexpected(created.error());
   blobs_ = std::move(*created);
   return {};
@@ -137,7 +134,7 @@ Result<void> FrameSlot::finish(FrameResult& result) {
   if (!matcher_) return {};
   const StageTimer timer(result.times, Stage::kRefine);
   if (auto ok = matcher_->collect(result.matches); !ok) return ok;
-  add_millimetres(config_, result.matches);
+  add_millimetres(plan_->config, result.matches);
   return {};
 }
 

@@ -6,8 +6,10 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "cuda/blob_stage.h"
+#include "cuda/frame_plan.h"
 #include "cuda/gpu_matcher.h"
 #include "cuda/luma_stage.h"
 #include "pipeline/frame_processor.h"
@@ -17,10 +19,8 @@ namespace patternd::cuda {
 class FrameSlot {
  public:
   // Allocates all of it, and records the frame's launches as a graph where the driver has graphs.
-  // `config` and `reference` must outlive the slot.
   [[nodiscard]] static Result<std::unique_ptr<FrameSlot>> create(
-      const std::shared_ptr<const Device>& device, MemoryMode mode, const ProcessorConfig& config,
-      const BlobReference& reference);
+      const std::shared_ptr<const Device>& device, std::shared_ptr<const FramePlan> plan);
 
   // Enqueues a frame's whole way: upload, rectify, pyramid, search, suppress, trace, refine, blobs.
   // Waits for nothing. The frame's pixels must stay until is_done() or finish(). `before`: the slot
@@ -45,9 +45,8 @@ class FrameSlot {
   static constexpr std::array<Stage, 6> kTimedStages = {
       Stage::kRectify, Stage::kPyramid, Stage::kSearch, Stage::kNms, Stage::kTrace, Stage::kRefine};
 
-  FrameSlot(const ProcessorConfig& config, const BlobReference& reference)
-      : config_(config), reference_(reference) {}
-  [[nodiscard]] Result<void> allocate(const std::shared_ptr<const Device>& device, MemoryMode mode);
+  explicit FrameSlot(std::shared_ptr<const FramePlan> plan) : plan_(std::move(plan)) {}
+  [[nodiscard]] Result<void> allocate(const std::shared_ptr<const Device>& device);
   [[nodiscard]] Result<void> allocate_matcher(const std::shared_ptr<const Device>& device);
   [[nodiscard]] Result<void> allocate_blobs(const std::shared_ptr<const Device>& device);
   [[nodiscard]] Result<void> enqueue_stages();
@@ -55,11 +54,10 @@ class FrameSlot {
   [[nodiscard]] Result<void> enqueue_search();
   [[nodiscard]] Result<void> enqueue_luma(const FrameOnDevice& frame);
   [[nodiscard]] Result<void> enqueue_blobs();
-  [[nodiscard]] bool subtracts_frame_before() const { return reference_.is_frame_before(); }
+  [[nodiscard]] bool subtracts_frame_before() const { return plan_->reference.is_frame_before(); }
   [[nodiscard]] Result<void> read_times(StageTimes& times) const;
 
-  const ProcessorConfig& config_;  // the processor's
-  const BlobReference& reference_;
+  std::shared_ptr<const FramePlan> plan_;
   std::optional<Stream> stream_;
   std::array<Event, kTimedStages.size() + 1> moments_;
   std::optional<LumaStage> luma_;

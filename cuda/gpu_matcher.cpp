@@ -1,9 +1,9 @@
 #include "cuda/gpu_matcher.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "pipeline/match_choice.h"
-#include "pipeline/valid_area.h"
 
 namespace patternd::cuda {
 namespace {
@@ -27,92 +27,39 @@ Refinement refinement_of(const PatternPlan& plan, const TracedCandidate& found,
   return standard_deviations(plan.refine, candidate, information);
 }
 
-// The masks of all levels; empty where everything is valid.
-Result<std::vector<Image>> valid_levels(const MatcherConfig& config, int levels) {
-  std::vector<Image> out;
-  if (config.valid.data == nullptr || all_set(config.valid)) return out;
-  auto copy = Image::copy_of(config.valid);
-  if (!copy) return tl::make_unexpected(copy.error());
-  out.push_back(std::move(*copy));
-  for (int level = 1; level <= levels; ++level) out.push_back(halved_mask(out.back().view()));
-  return out;
-}
-
-Result<std::vector<DevicePicture>> on_device(const std::shared_ptr<const Device>& device,
-                                             const std::vector<Image>& images) {
-  std::vector<DevicePicture> out;
-  auto stream = Stream::create(device);
-  if (!stream) return tl::make_unexpected(stream.error());
-  for (const Image& image : images) {
-    auto picture = DevicePicture::create(device, image.width(), image.height(), image.format());
-    if (!picture) return tl::make_unexpected(picture.error());
-    if (auto ok = upload(*stream, image.view(), picture->view()); !ok)
-      return tl::make_unexpected(ok.error());
-    out.push_back(std::move(*picture));
-  }
-  if (auto ok = stream->wait(); !ok) return tl::make_unexpected(ok.error());
-  return out;
-}
-
 }  // namespace
 
 Result<GpuMatcher> GpuMatcher::create(const std::shared_ptr<const Device>& device,
-                                      const MatcherConfig& config, const DeviceView& base) {
+                                      std::shared_ptr<const GpuMatcherPlan> plan,
+                                      const DeviceView& base) {
   GpuMatcher matcher;
   matcher.base_ = base;
-  int levels = 0;
-  for (const PatternSearch& search : config.patterns) {
-    auto plan = plan_pattern(search, config);
-    if (!plan) return tl::make_unexpected(plan.error());
-    levels = std::max(levels, plan->top_level);
-    PatternState state;
-    state.plan = std::move(*plan);
-    matcher.patterns_.push_back(std::move(state));
-  }
-  auto pyramid = PyramidStage::create(device, config.width, config.height, config.format, levels);
+  matcher.reserve(*plan);
+  auto pyramid = PyramidStage::create(device, base.width, base.height, base.format, plan->levels);
   if (!pyramid) return tl::make_unexpected(pyramid.error());
   matcher.pyramid_ = std::move(*pyramid);
-  const auto valid = valid_levels(config, levels);
-  if (!valid) return tl::make_unexpected(valid.error());
-  auto masks = on_device(device, *valid);
-  if (!masks) return tl::make_unexpected(masks.error());
-  matcher.valid_ = std::move(*masks);
-
-  const auto level_view = [&](int level) {
-    return level == 0 ? base : matcher.pyramid_->level(level);
-  };
-  std::vector<CoarseJob> jobs;
-  std::vector<const PatternPlan*> plans;
-  for (PatternState& state : matcher.patterns_) {
-    PatternPlan& plan = state.plan;
-    if (!valid->empty())
-      plan.coarse.valid = (*valid)[static_cast<std::size_t>(plan.top_level)].view();
-    const CoarseSearch search(plan.pyramid, plan.coarse);
-    const std::size_t most = most_coarse(plan.search.params);
-    const DeviceView mask = valid->empty()
-                                ? DeviceView{}
-                                : matcher.valid_[static_cast<std::size_t>(plan.top_level)].view();
-    jobs.push_back(
-        {search.tables(), plan.coarse, level_view(plan.top_level), mask, static_cast<int>(most)});
-    plan.coarse.valid = {};
-    plan.pyramid.clear();
-    plans.push_back(&plan);
-    state.candidates.reserve(most);
-    state.refinements.reserve(most);
-    state.losers.reserve(patternd::kMostLosers);
-  }
-  auto coarse = CoarseStage::create(device, jobs);
+  std::vector<DeviceView> levels{base};
+  for (int level = 1; level <= plan->levels; ++level)
+    levels.push_back(matcher.pyramid_->level(level));
+  // (Owned with the whole plan.)
+  auto coarse = CoarseStage::create(device, {plan, &plan->coarse}, levels);
   if (!coarse) return tl::make_unexpected(coarse.error());
   matcher.coarse_ = std::move(*coarse);
-
-  std::vector<DeviceView> views;
-  for (int level = 0; level <= levels; ++level) views.push_back(level_view(level));
-  std::vector<DeviceView> mask_views;
-  for (const DevicePicture& mask : matcher.valid_) mask_views.push_back(mask.view());
-  auto trace = TraceStage::create(device, plans, views, mask_views, *matcher.coarse_);
+  auto trace =
+      TraceStage::create(device, {plan, &plan->trace}, levels, plan->valid, *matcher.coarse_);
   if (!trace) return tl::make_unexpected(trace.error());
   matcher.trace_ = std::move(*trace);
+  matcher.plan_ = std::move(plan);
   return matcher;
+}
+
+void GpuMatcher::reserve(const GpuMatcherPlan& plan) {
+  std::size_t most = 0;
+  for (const PatternPlan& pattern : plan.patterns)
+    most = std::max(most, most_coarse(pattern.search.params));
+  candidates_.reserve(most);
+  refinements_.reserve(most);
+  losers_.reserve(patternd::kMostLosers);
 }
 
 Result<void> GpuMatcher::enqueue_pyramid(const Stream& stream) const {
@@ -132,36 +79,39 @@ Result<void> GpuMatcher::enqueue_refine(const Stream& stream) const {
 }
 
 Result<void> GpuMatcher::collect(std::vector<Match>& matches) {
-  for (std::size_t p = 0; p < patterns_.size(); ++p) {
+  for (std::size_t p = 0; p < plan_->patterns.size(); ++p) {
     if (trace_->found(p).overflow) {
       return fail(ErrorCode::kExhausted,
-                  "pattern " + patterns_[p].plan.search.pattern->name +
+                  "pattern " + plan_->patterns[p].search.pattern->name +
                       ": more candidates than the GPU has room for; raise min_score");
     }
   }
-  for (std::size_t p = 0; p < patterns_.size(); ++p) {
-    PatternState& state = patterns_[p];
-    const FoundPattern found = trace_->found(p);
-    state.candidates.clear();
-    state.refinements.clear();
-    state.losers.clear();
-    const int last_level = state.plan.steps.back().level.image_level;
-    for (int i = 0; i < found.candidate_count; ++i) {
-      const TracedCandidate& from = found.candidates[i];
-      Candidate candidate = candidate_of(from.pose, from.score, last_level);
-      candidate.visible = from.visible;
-      candidate.inverted = from.inverted != 0;
-      state.candidates.push_back(candidate);
-      state.refinements.push_back(refinement_of(state.plan, from, candidate));
-    }
-    for (int i = 0; i < found.loser_count; ++i)
-      state.losers.push_back(
-          candidate_of(found.losers[i].pose, found.losers[i].score, found.losers[i].level));
-    choose_matches(state.plan, static_cast<int>(p), state.candidates, state.refinements,
-                   state.losers, matches);
+  for (std::size_t p = 0; p < plan_->patterns.size(); ++p) {
+    const PatternPlan& plan = plan_->patterns[p];
+    take(plan, trace_->found(p));
+    choose_matches(plan, static_cast<int>(p), candidates_, refinements_, losers_, matches);
   }
   sort_matches(matches);
   return {};
+}
+
+void GpuMatcher::take(const PatternPlan& plan, const FoundPattern& found) {
+  candidates_.clear();
+  refinements_.clear();
+  losers_.clear();
+  const int last_level = plan.steps.back().level.image_level;
+  for (int i = 0; i < found.candidate_count; ++i) {
+    const TracedCandidate& from = found.candidates[i];
+    Candidate candidate = candidate_of(from.pose, from.score, last_level);
+    candidate.visible = from.visible;
+    candidate.inverted = from.inverted != 0;
+    candidates_.push_back(candidate);
+    refinements_.push_back(refinement_of(plan, from, candidate));
+  }
+  for (int i = 0; i < found.loser_count; ++i) {
+    const TracedLoser& loser = found.losers[i];
+    losers_.push_back(candidate_of(loser.pose, loser.score, loser.level));
+  }
 }
 
 }  // namespace patternd::cuda

@@ -1,5 +1,5 @@
-// Pattern search on the GPU: the stages of a frame behind rectification, in the CPU's order and
-// with its plans and tables. Enqueues only; the host's part is the choice among the refined
+// Pattern search on the GPU: the stages of a frame behind rectification, in the CPU's order.
+// Enqueues only; the host's part is the choice among the refined
 // candidates.
 #pragma once
 
@@ -8,19 +8,17 @@
 #include <vector>
 
 #include "cuda/coarse_stage.h"
+#include "cuda/gpu_matcher_plan.h"
 #include "cuda/pyramid_stage.h"
 #include "cuda/trace_stage.h"
-#include "pipeline/matcher.h"
-#include "pipeline/matcher_plan.h"
 
 namespace patternd::cuda {
 
 class GpuMatcher {
  public:
-  // `base` is level 0, filled before enqueue_pyramid runs. The same refusals as Matcher::create,
-  // and kUnsupported for what is too large for the device.
+  // Allocates what a frame needs. `base` is level 0, filled before enqueue_pyramid runs.
   [[nodiscard]] static Result<GpuMatcher> create(const std::shared_ptr<const Device>& device,
-                                                 const MatcherConfig& config,
+                                                 std::shared_ptr<const GpuMatcherPlan> plan,
                                                  const DeviceView& base);
 
   // The stages, in order.
@@ -35,18 +33,19 @@ class GpuMatcher {
   [[nodiscard]] Result<void> collect(std::vector<Match>& matches);
 
  private:
-  struct PatternState {
-    PatternPlan plan;
-    std::vector<Candidate> candidates;
-    std::vector<Refinement> refinements;
-    std::vector<Candidate> losers;
-  };
+  void reserve(const GpuMatcherPlan& plan);
+  // What a frame found of a pattern, in the form that the host chooses from.
+  void take(const PatternPlan& plan, const FoundPattern& found);
+
+  std::shared_ptr<const GpuMatcherPlan> plan_;
   DeviceView base_;
-  std::vector<PatternState> patterns_;
-  std::vector<DevicePicture> valid_;  // the masks of the levels; empty: all valid
   std::optional<PyramidStage> pyramid_;
   std::optional<CoarseStage> coarse_;
   std::optional<TraceStage> trace_;
+  // One pattern's at a time.
+  std::vector<Candidate> candidates_;
+  std::vector<Refinement> refinements_;
+  std::vector<Candidate> losers_;
 };
 
 }  // namespace patternd::cuda

@@ -1,6 +1,7 @@
 #include "cuda/luma_stage.h"
 
 #include <cstring>
+#include <utility>
 
 #include "pipeline/frame_luma.h"
 
@@ -10,26 +11,6 @@ namespace {
 // Frames of a source that lie in different places, and as many again of the source before it.
 constexpr std::size_t kMostFrameTextures = 32;
 
-int bits_below_full_scale(RawFormat format) {
-  switch (format) {
-    case RawFormat::kY10:
-    case RawFormat::kBayer10:
-      return 6;
-    case RawFormat::kY12:
-    case RawFormat::kBayer12:
-      return 4;
-    case RawFormat::kBayer14:
-      return 2;
-    default:
-      return 0;
-  }
-}
-
-bool is_packed(RawFormat format) {
-  return format == RawFormat::kYuyv || format == RawFormat::kUyvy;
-}
-bool is_shifted(RawFormat format) { return format == RawFormat::kY10 || format == RawFormat::kY12; }
-
 ConvertParameters conversion_of(const ProcessorConfig& config) {
   ConvertParameters p{};
   p.width = config.width;
@@ -37,10 +18,10 @@ ConvertParameters conversion_of(const ProcessorConfig& config) {
   p.shift = bits_below_full_scale(config.format);
   p.wide_output = luma_format(config.format) == PixelFormat::kGray16 ? 1 : 0;
   p.mask = p.wide_output != 0 ? (1U << (16 - p.shift)) - 1 : 0xFFU;
-  if (is_packed(config.format)) {
+  if (config.format == RawFormat::kYuyv || config.format == RawFormat::kUyvy) {
     p.kind = kConvertPacked;
     p.first = config.format == RawFormat::kUyvy ? 1 : 0;
-  } else if (is_shifted(config.format)) {
+  } else if (config.format == RawFormat::kY10 || config.format == RawFormat::kY12) {
     p.kind = kConvertShifted;
   } else if (config.format == RawFormat::kRgb3 || config.format == RawFormat::kBgr3) {
     p.kind = kConvertColour;
@@ -58,28 +39,21 @@ ConvertParameters conversion_of(const ProcessorConfig& config) {
 }  // namespace
 
 Result<LumaStage> LumaStage::create(const std::shared_ptr<const Device>& device, MemoryMode mode,
-                                    const ProcessorConfig& config) {
+                                    const ProcessorConfig& config,
+                                    std::shared_ptr<const LumaPlan> plan) {
   LumaStage stage;
-  const bool plain = has_luma_plane(config.format);
+  stage.plan_ = std::move(plan);
   // Read in place, a frame would be all later stages' picture, and its place is known to a graph.
-  stage.reads_in_place_ = mode != MemoryMode::kCopy && (!plain || config.calibration.has_value());
+  stage.reads_in_place_ = mode != MemoryMode::kCopy &&
+                          (!has_luma_plane(config.format) || stage.plan_->rectify.has_value());
   if (auto ok = stage.create_input(device, mode, config); !ok)
     return tl::make_unexpected(ok.error());
-  const bool by_texture =
-      config.calibration.has_value() && (is_packed(config.format) || is_shifted(config.format));
-  if (!plain && !by_texture) {
+  if (stage.plan_->converts) {
     if (auto ok = stage.create_conversion(device, config); !ok)
       return tl::make_unexpected(ok.error());
   }
-  if (config.calibration) {
-    SourceLayout source;
-    if (by_texture) {
-      source.channel = config.format == RawFormat::kUyvy ? 1 : 0;
-      source.shift_bits = bits_below_full_scale(config.format);
-    }
-    const int channels = by_texture && is_packed(config.format) ? 2 : 1;
-    if (auto ok = stage.create_rectification(device, config, source, channels); !ok)
-      return tl::make_unexpected(ok.error());
+  if (stage.plan_->rectify) {
+    if (auto ok = stage.create_rectified(device); !ok) return tl::make_unexpected(ok.error());
   }
   return stage;
 }
@@ -129,37 +103,22 @@ Result<void> LumaStage::create_conversion(const std::shared_ptr<const Device>& d
   return {};
 }
 
-Result<void> LumaStage::create_rectification(const std::shared_ptr<const Device>& device,
-                                             const ProcessorConfig& config,
-                                             const SourceLayout& source, int channels) {
-  const CameraModel& model = *config.calibration;
+Result<void> LumaStage::create_rectified(const std::shared_ptr<const Device>& device) {
   const DeviceView from = picture_;
-  texture_channels_ = channels;
   auto texture = texture_over(from.address, static_cast<std::size_t>(from.stride_bytes));
   if (!texture) return tl::make_unexpected(texture.error());
   texture_ = std::move(*texture);
   own_.texture = texture_->get();
-  auto plan = plan_rectification(model);
-  if (!plan) return tl::make_unexpected(plan.error());
-  auto stage = RectifyStage::create(device, *plan, from.format, model.border, source);
-  if (!stage) return tl::make_unexpected(stage.error());
-  rectify_ = std::move(*stage);
-  auto rectified = DevicePicture::create(device, plan->width, plan->height, from.format);
+  auto rectified = DevicePicture::create(device, plan_->width, plan_->height, plan_->format);
   if (!rectified) return tl::make_unexpected(rectified.error());
   rectified_ = std::move(*rectified);
   picture_ = rectified_->view();
-
-  const std::vector<std::uint8_t> mask = valid_mask(*plan);
-  auto valid = Image::copy_of({mask.data(), plan->width, plan->height,
-                               static_cast<std::size_t>(plan->width), PixelFormat::kGray8});
-  if (!valid) return tl::make_unexpected(valid.error());
-  valid_ = std::move(*valid);
   return {};
 }
 
 Result<Texture> LumaStage::texture_over(Address address, std::size_t stride_bytes) const {
   return Texture::create(device_, address, input_.width, input_.height, stride_bytes, input_.format,
-                         texture_channels_, FilterMode::kPoint);
+                         plan_->texture_channels, FilterMode::kPoint);
 }
 
 Result<FrameOnDevice> LumaStage::upload_frame(const Stream& stream, const RawImageView& frame) {
@@ -190,7 +149,7 @@ std::optional<FrameOnDevice> LumaStage::find_in_place(const RawImageView& frame)
   found.stride_bytes = static_cast<int>(frame.stride_bytes);
   if (mode_ == MemoryMode::kManaged && !device_->properties().concurrent_managed_access)
     found.attached = static_cast<DevicePointer>(range->device);
-  if (convert_ || !rectify_) return found;
+  if (convert_ || !plan_->rectify) return found;
   found.texture = frame_texture(found.address, frame.stride_bytes);
   return found.texture != 0 ? std::optional<FrameOnDevice>(found) : std::nullopt;
 }
@@ -256,10 +215,10 @@ Result<void> LumaStage::enqueue(const Stream& stream, const FrameOnDevice& frame
     shape.grid_y = static_cast<unsigned>((conversion.height + 7) / 8);
     if (auto ok = stream.launch(*convert_, shape, conversion); !ok) return ok;
   }
-  if (rectify_) {
+  if (plan_->rectify) {
     // What has been converted lies where it always does.
     const Address source = convert_ ? texture_->get() : frame.texture;
-    if (auto ok = rectify_->enqueue(stream, source, rectified_->view()); !ok) return ok;
+    if (auto ok = plan_->rectify->enqueue(stream, source, rectified_->view()); !ok) return ok;
   }
   return attach(stream, frame, kManagedAttachHost);
 }

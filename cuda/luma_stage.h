@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "cuda/luma_plan.h"
 #include "cuda/picture.h"
-#include "cuda/rectify_stage.h"
 #include "cuda/stream.h"
 #include "pipeline/frame_processor.h"
 
@@ -24,11 +24,12 @@ struct FrameOnDevice {
 
 class LumaStage {
  public:
-  // For frames and the calibration that `config` says. Mode copy sends a frame to device memory, as
-  // every mode does with one that is searched as it comes; in the others the kernels that convert
-  // or rectify read it in place.
+  // For frames as `config` says, which `plan` was made for. Mode copy sends a frame to device
+  // memory, as every mode does with one that is searched as it comes; in the others the kernels
+  // that convert or rectify read it in place.
   [[nodiscard]] static Result<LumaStage> create(const std::shared_ptr<const Device>& device,
-                                                MemoryMode mode, const ProcessorConfig& config);
+                                                MemoryMode mode, const ProcessorConfig& config,
+                                                std::shared_ptr<const LumaPlan> plan);
 
   // Brings a frame of the configured kind into the device's reach, with nothing in flight. The
   // frame must stay as it is until the stream has passed enqueue(). One in a source's memory
@@ -43,19 +44,13 @@ class LumaStage {
 
   // The picture that is searched.
   [[nodiscard]] const DeviceView& picture() const { return picture_; }
-  // Its valid area: 255 and 0; empty where everything is valid.
-  [[nodiscard]] ImageView valid() const {
-    return valid_.empty() ? ImageView{} : ImageView(valid_.view());
-  }
 
  private:
   [[nodiscard]] Result<void> create_input(const std::shared_ptr<const Device>& device,
                                           MemoryMode mode, const ProcessorConfig& config);
   [[nodiscard]] Result<void> create_conversion(const std::shared_ptr<const Device>& device,
                                                const ProcessorConfig& config);
-  [[nodiscard]] Result<void> create_rectification(const std::shared_ptr<const Device>& device,
-                                                  const ProcessorConfig& config,
-                                                  const SourceLayout& source, int channels);
+  [[nodiscard]] Result<void> create_rectified(const std::shared_ptr<const Device>& device);
 
   [[nodiscard]] Result<Texture> texture_over(Address address, std::size_t stride_bytes) const;
   [[nodiscard]] std::optional<FrameOnDevice> find_in_place(const RawImageView& frame);
@@ -73,23 +68,21 @@ class LumaStage {
   };
 
   std::shared_ptr<const Device> device_;
+  std::shared_ptr<const LumaPlan> plan_;
   MemoryMode mode_ = MemoryMode::kCopy;
   bool reads_in_place_ = false;
   std::size_t row_bytes_ = 0;
   DeviceBuffer device_input_;  // where frames are copied to
   SharedBuffer shared_input_;  // in place of it: for frames that the kernels do not reach
   FrameOnDevice own_;          // either of them
-  int texture_channels_ = 1;
   std::vector<FrameTexture> frame_textures_;
   DeviceView input_;  // width and height of the frame; the stride of its rows
   std::optional<DevicePicture> luma_;
   std::optional<DevicePicture> rectified_;
   std::optional<Texture> texture_;
-  std::optional<RectifyStage> rectify_;
   std::optional<Kernel> convert_;
   ConvertParameters conversion_{};
   DeviceView picture_;
-  Image valid_;
 };
 
 }  // namespace patternd::cuda

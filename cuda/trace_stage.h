@@ -8,7 +8,7 @@
 #include "cuda/coarse_stage.h"
 #include "cuda/picture.h"
 #include "cuda/stream.h"
-#include "pipeline/matcher_plan.h"
+#include "cuda/trace_plan.h"
 
 namespace patternd::cuda {
 
@@ -23,12 +23,12 @@ struct FoundPattern {
 
 class TraceStage {
  public:
-  // `levels` are the picture's, level 0 first; `valid` their masks (empty: all valid), which must
-  // outlive this stage, as the coarse stage must.
+  // Allocates what a frame needs. `levels` are the picture's, level 0 first; `valid` their masks
+  // (empty: all valid), which must outlive this stage, as the coarse stage must.
   [[nodiscard]] static Result<TraceStage> create(const std::shared_ptr<const Device>& device,
-                                                 const std::vector<const PatternPlan*>& plans,
+                                                 std::shared_ptr<const TracePlan> plan,
                                                  const std::vector<DeviceView>& levels,
-                                                 const std::vector<DeviceView>& valid,
+                                                 const std::vector<DevicePicture>& valid,
                                                  const CoarseStage& coarse);
 
   // Enqueue: all levels but the finest; then the finest, whose results land in host memory.
@@ -38,34 +38,22 @@ class TraceStage {
   [[nodiscard]] FoundPattern found(std::size_t pattern) const;
 
  private:
-  // One launch of the trace: a step of every pattern that has one.
-  struct Step {
-    Address patterns = 0;
-    Address regressions = 0;
-    bool chooses = false;  // not all candidates may be followed
-    unsigned glances = 1;  // candidates that these may be
-    int team_blocks = 1;   // a candidate
-    Shape shape;           // with one block for each that is followed
-  };
   [[nodiscard]] Result<void> create_levels(const std::shared_ptr<const Device>& device,
                                            const std::vector<DeviceView>& levels,
-                                           const std::vector<DeviceView>& valid);
-  [[nodiscard]] Result<void> create_tables(const std::shared_ptr<const Device>& device,
-                                           const std::vector<const PatternPlan*>& plans);
-  [[nodiscard]] Result<void> create_results(const std::shared_ptr<const Device>& device);
+                                           const std::vector<DevicePicture>& valid);
+  [[nodiscard]] Result<void> allocate_scratch(const std::shared_ptr<const Device>& device);
+  [[nodiscard]] Result<void> allocate_results(const std::shared_ptr<const Device>& device);
+  void set_refinement();
 
+  std::shared_ptr<const TracePlan> plan_;
   std::vector<Texture> textures_;
-  std::vector<TraceImage> images_;
-  DeviceBuffer tables_;
+  DeviceBuffer images_;  // TraceImage[levels]
   DeviceBuffer scratch_;
   SharedBuffer results_;
   TraceParameters parameters_{};
   RefineParameters refine_{};
-  std::vector<Step> steps_;
-  Shape refine_shape_;
   std::size_t candidates_offset_ = 0;
   std::size_t losers_offset_ = 0;
-  Kernel glance_, follow_, step_, keep_, refine_kernel_;
 };
 
 }  // namespace patternd::cuda

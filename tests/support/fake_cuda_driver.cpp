@@ -3,7 +3,7 @@
 // functions of its own.
 #include <cstdlib>
 #include <cstring>
-#include <set>
+#include <map>
 
 #include "cuda/driver_api.h"
 #include "tests/support/fake_cuda_kernels.h"
@@ -30,8 +30,9 @@ Handle some_handle() {
   return reinterpret_cast<Handle>(std::uintptr_t{64});
 }
 
-// What has been allocated and not freed: a context takes it along when it ends.
-std::set<void*> memory_of_context;
+// What has been allocated and not freed, with its bytes: a context takes it along when it ends.
+std::map<void*, std::size_t> memory_of_context;
+std::size_t bytes_sent = 0;  // from the host to the device
 
 void release(void* memory) {
   memory_of_context.erase(memory);
@@ -45,7 +46,7 @@ Status allocate(Pointer* pointer, std::size_t bytes) {
   void* memory =
       status == kSuccess ? std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096) : nullptr;
   if (memory != nullptr) {
-    memory_of_context.insert(memory);
+    memory_of_context[memory] = bytes;
     std::memset(memory, 0, bytes);
     *pointer = reinterpret_cast<Pointer>(memory);
   }
@@ -92,6 +93,12 @@ FAKE void fake_reset(int fail_at, Status status, bool all_later) {
   on_all_later = all_later;
 }
 FAKE int fake_calls() { return calls; }
+FAKE std::size_t fake_bytes_held() {
+  std::size_t bytes = 0;
+  for (const auto& [memory, size] : memory_of_context) bytes += size;
+  return bytes;
+}
+FAKE std::size_t fake_bytes_sent() { return bytes_sent; }
 FAKE void fake_set_capability(int major) { major_capability = major; }
 
 FAKE Status cuInit(unsigned) { return count(); }
@@ -129,7 +136,7 @@ FAKE Status cuCtxCreate_v2(ContextHandle* context, unsigned, DeviceHandle) {
   return status;
 }
 FAKE Status cuCtxDestroy_v2(ContextHandle) {
-  while (!memory_of_context.empty()) release(*memory_of_context.begin());
+  while (!memory_of_context.empty()) release(memory_of_context.begin()->first);
   return count();
 }
 FAKE Status cuCtxSetCurrent(ContextHandle) { return count(); }
@@ -167,7 +174,9 @@ FAKE Status cuMemHostGetDevicePointer_v2(DevicePointer* device, void* host, unsi
 FAKE Status cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, std::size_t bytes,
                                  StreamHandle) {
   const Status status = count();
-  if (status == kSuccess) std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  if (status != kSuccess) return status;
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  bytes_sent += bytes;
   return status;
 }
 FAKE Status cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, std::size_t bytes, StreamHandle) {
@@ -186,6 +195,7 @@ FAKE Status cuMemcpy2DAsync_v2(const Copy2d* copy, StreamHandle) {
                                                  : reinterpret_cast<char*>(copy->dst_device);
   for (std::size_t y = 0; y < copy->height; ++y)
     std::memcpy(to + y * copy->dst_pitch, from + y * copy->src_pitch, copy->width_bytes);
+  if (copy->src_type == MemoryType::kHost) bytes_sent += copy->width_bytes * copy->height;
   return kSuccess;
 }
 FAKE Status cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t bytes,

@@ -1,0 +1,48 @@
+// What the way down the pyramid and refinement work from on the GPU, for all patterns at once: made
+// once for a configuration, the same for all frames in flight.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cuda/memory.h"
+#include "pipeline/matcher_plan.h"
+
+namespace patternd::cuda {
+
+struct TracePlan {
+  // Copies the patterns of all levels to the device; waits. kUnsupported for more ranges of angles
+  // than the kernels take.
+  [[nodiscard]] static Result<TracePlan> create(const std::shared_ptr<const Device>& device,
+                                                const std::vector<const PatternPlan*>& plans);
+
+  // One launch of the trace: a step of every pattern that has one.
+  struct Step {
+    Address patterns = 0;
+    Address regressions = 0;
+    bool chooses = false;  // not all candidates may be followed
+    unsigned glances = 1;  // candidates that these may be
+    int team_blocks = 1;   // a candidate
+    Shape shape;           // with one block for each that is followed
+  };
+  // The finest level; see RefineParameters.
+  struct LastStep {
+    Address patterns = 0;
+    Address regressions = 0;
+    Address loose = 0;
+    Address at_bound = 0;
+    Address allowed = 0;
+    int result_limit = 0;  // candidates that a pattern may have there
+    int team_blocks = 1;
+    Shape shape;
+  };
+
+  int search_count = 0;
+  int team_limit = 0;  // candidates of a search that a launch with teams may have
+  std::vector<Step> steps;
+  LastStep last;
+  DeviceBuffer tables;
+  Kernel glance, follow, step, keep, refine;
+};
+
+}  // namespace patternd::cuda

@@ -29,6 +29,10 @@ Result<std::uint8_t*> FrameMemory::allocate_reachable(std::size_t size_bytes) {
   return shared_.back().host();
 }
 
+bool FrameMemory::shared_with_host() const {
+  return mode_ != MemoryMode::kManaged || device_->properties().concurrent_managed_access;
+}
+
 const char* FrameMemory::kind() const {
   if (plain_used_) return plain_->kind();
   return mode_ == MemoryMode::kCopy ? "page-locked" : name_of(mode_);

@@ -25,6 +25,7 @@ class FrameMemory final : public FrameAllocator {
 
   [[nodiscard]] Result<std::uint8_t*> allocate(std::size_t size_bytes) override;
   [[nodiscard]] const char* kind() const override;
+  [[nodiscard]] bool shared_with_host() const override;
 
  private:
   [[nodiscard]] Result<std::uint8_t*> allocate_reachable(std::size_t size_bytes);

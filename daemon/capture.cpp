@@ -84,6 +84,7 @@ void Capture::carry_on(const CaptureState& before) {
   const std::lock_guard<std::mutex> lock(mutex_);
   state_.frames = before.frames;
   state_.dropped = before.dropped;
+  state_.copied = before.copied;
   state_.reopened = before.reopened + 1;
   state_.last_frame_ns = before.last_frame_ns;
 }
@@ -113,7 +114,9 @@ void Capture::stop() {
 
 CaptureState Capture::state() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return state_;
+  CaptureState state = state_;
+  state.copied += open_source_->source->counters().copied;
+  return state;
 }
 
 void Capture::run() {

@@ -21,7 +21,7 @@ namespace patternd {
 
 // Where a source's frames lie, and how many of them are computed at a time.
 struct CaptureMemory {
-  std::unique_ptr<FrameAllocator> frames = std::make_unique<AlignedFrameAllocator>();
+  std::shared_ptr<FrameAllocator> frames = std::make_shared<AlignedFrameAllocator>();
   std::size_t most_in_flight = 1;
 };
 
@@ -80,6 +80,7 @@ struct CaptureState {
   std::string capture;      // the same as a sentence, with the kind of memory
   std::uint64_t frames = 0;
   std::uint64_t dropped = 0;  // frames lost before they could be computed
+  std::uint64_t copied = 0;   // frames that the host had to copy into our memory
   std::uint64_t reopened = 0;
   std::int64_t last_frame_ns = 0;  // CLOCK_MONOTONIC; 0: none yet
 };

@@ -22,6 +22,7 @@ Json camera_json(const Configuration& configuration, const CaptureState& state) 
   camera["capture"] = state.capture;
   camera["frames"] = state.frames;
   camera["dropped"] = state.dropped;
+  camera["copied"] = state.copied;
   camera["reopened"] = state.reopened;
   // Health is the age of the last frame, whatever else looks fine.
   camera["last_frame_age_s"] =

@@ -32,18 +32,23 @@ struct FrameBuffer {
 };
 
 // Gives memory for frames, 4096-byte aligned, at start; freed by its own destructor, after the
-// source's: a source that is started again with the same allocator uses its memory again.
-class FrameAllocator {
+// source's: a source that is started again with the same allocator uses its memory again. What
+// writes frames from threads of its own (GStreamer) takes its memory only where it is held by a
+// shared_ptr, of which it keeps one; allocate() may then be called by such a thread during start.
+class FrameAllocator : public std::enable_shared_from_this<FrameAllocator> {
  public:
   virtual ~FrameAllocator() = default;
   [[nodiscard]] virtual Result<std::uint8_t*> allocate(std::size_t size_bytes) = 0;
   // What kind of memory, for status: "plain", "page-locked", "mapped", "managed".
   [[nodiscard]] virtual const char* kind() const { return "plain"; }
+  // The host may look at a frame while it is computed; false: only the GPU may.
+  [[nodiscard]] virtual bool shared_with_host() const { return true; }
 };
 
-// How frames come into our buffers: written there by the driver (V4L2 USERPTR), copied there, or
-// decoded there. Names and sentences are for status.
-enum class CapturePath { kUserPointer, kOneCopy, kDecoded };
+// How frames come into our buffers: written there by the driver (V4L2 USERPTR) or by the pipeline's
+// last element (GStreamer, by our allocator), copied there, or decoded there. Names and sentences
+// are for status.
+enum class CapturePath { kUserPointer, kAllocator, kOneCopy, kDecoded };
 [[nodiscard]] const char* name_of(CapturePath path);
 [[nodiscard]] const char* sentence_of(CapturePath path);
 
@@ -54,6 +59,7 @@ struct SourceCounters {
   std::uint64_t damaged = 0;    // flagged by the driver, cut short, or not to be decoded
   std::uint64_t overtaken = 0;  // waited behind a newer one
   std::uint64_t restamped = 0;  // stamped on arrival, for want of a stamp that can be right
+  std::uint64_t copied = 0;     // copied by the host on the way into our buffers
   std::uint64_t reopened = 0;   // times that the source was lost and came back
 };
 

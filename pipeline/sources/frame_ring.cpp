@@ -45,6 +45,15 @@ void FrameRing::give_back(FrameBuffer* buffer) {
   if (old != retired_.end()) retired_.erase(old);
 }
 
+bool FrameRing::holds(const std::uint8_t* first, std::size_t size_bytes) const {
+  const auto address = reinterpret_cast<std::uintptr_t>(first);
+  return std::any_of(slots_.begin(), slots_.end(), [address, size_bytes](const auto& slot) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(slot->buffer.data);
+    const std::size_t room = slot->buffer.size_bytes + kTailBytes;
+    return address >= begin && size_bytes <= room && address - begin <= room - size_bytes;
+  });
+}
+
 std::size_t FrameRing::size() const { return slots_.size(); }
 
 std::size_t FrameRing::index_of(const FrameBuffer* buffer) const {

@@ -26,6 +26,8 @@ class FrameRing {
   // A buffer that nobody holds, or null.
   [[nodiscard]] FrameBuffer* take();
   void give_back(FrameBuffer* buffer);
+  // Whether all of these bytes lie in one buffer of the present size, its tail included.
+  [[nodiscard]] bool holds(const std::uint8_t* first, std::size_t size_bytes) const;
   // All buffers of the present size, for a source that hands them to a driver.
   [[nodiscard]] std::size_t size() const;
   // The place of a buffer, 0..size()-1, for the driver's numbering; size() where it is an old one.

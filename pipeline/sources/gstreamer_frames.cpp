@@ -184,6 +184,11 @@ Result<void> GstreamerFrames::wire() {
   gst_app_sink_set_max_buffers(appsink, kQueueLength);
   gst_app_sink_set_drop(appsink, options_.live ? TRUE : FALSE);
   g_object_set(sink.get(), "sync", options_.live ? TRUE : FALSE, nullptr);
+  gst_base_sink_set_last_sample_enabled(GST_BASE_SINK(sink.get()), FALSE);  // it holds a buffer
+  if (options_.memory != nullptr) {
+    const GstObjectPtr<GstPad> pad(gst_element_get_static_pad(sink.get(), "sink"));
+    options_.memory->offer_at(*pad);
+  }
   GstAppSinkCallbacks callbacks{};
   callbacks.new_sample = Shared::on_sample;
   callbacks.eos = Shared::on_end;
@@ -264,14 +269,25 @@ Result<void> GstreamerFrames::agree_on_format() {
                     std::to_string(kMaxImageSide));
   }
   format_.format = taken->ours;
-  format_.stride_bytes = aligned_stride_bytes(format_.format, format_.width);
   if (GST_VIDEO_INFO_FPS_D(&info) > 0)
     format_.fps = static_cast<double>(GST_VIDEO_INFO_FPS_N(&info)) / GST_VIDEO_INFO_FPS_D(&info);
   negotiated_ = gst_video_format_to_string(taken->theirs);
+  agree_on_stride(*first->sample);
   find_out_whether_live();
   const std::lock_guard<std::mutex> lock(shared_->mutex);
   shared_->frames.push_front(std::move(*first));
   return {};
+}
+
+// An element that writes into our memory may have rows of its own there.
+void GstreamerFrames::agree_on_stride(GstSample& first) {
+  format_.stride_bytes = aligned_stride_bytes(format_.format, format_.width);
+  const auto pixels = map(first);
+  if (!pixels || pixels->stride_bytes() <= 0) return;
+  const std::size_t ours =
+      std::exchange(format_.stride_bytes, static_cast<std::size_t>(pixels->stride_bytes()));
+  in_our_memory_ = lie_in_our_memory(*pixels);
+  if (!in_our_memory_) format_.stride_bytes = ours;
 }
 
 // Frames of a live source are taken as they come; the sink waits for nothing.
@@ -318,7 +334,23 @@ bool GstreamerFrames::has_next() {
   return !shared_->frames.empty();
 }
 
-Result<void> GstreamerFrames::copy(GstSample& sample, std::uint8_t* pixels) const {
+GstreamerPixels::~GstreamerPixels() {
+  if (frame_.buffer != nullptr) gst_video_frame_unmap(&frame_);
+}
+
+GstreamerPixels::GstreamerPixels(GstreamerPixels&& other) noexcept : frame_(other.frame_) {
+  other.frame_.buffer = nullptr;
+}
+
+std::uint8_t* GstreamerPixels::data() const {
+  return static_cast<std::uint8_t*>(GST_VIDEO_FRAME_PLANE_DATA(&frame_, 0));
+}
+
+std::ptrdiff_t GstreamerPixels::stride_bytes() const {
+  return static_cast<std::ptrdiff_t>(GST_VIDEO_FRAME_PLANE_STRIDE(&frame_, 0));
+}
+
+Result<GstreamerPixels> GstreamerFrames::map(GstSample& sample) const {
   GstVideoInfo info;
   GstCaps* caps = gst_sample_get_caps(&sample);
   if (caps == nullptr || !gst_video_info_from_caps(&info, caps) ||
@@ -333,16 +365,22 @@ Result<void> GstreamerFrames::copy(GstSample& sample, std::uint8_t* pixels) cons
   GstBuffer* buffer = gst_sample_get_buffer(&sample);
   if (buffer == nullptr || !gst_video_frame_map(&frame, &info, buffer, GST_MAP_READ))
     return fail(ErrorCode::kDevice, options_.name + ": a frame cannot be mapped into memory");
-  // The meta data's strides, not those that the format implies.
-  const auto* from = static_cast<const std::uint8_t*>(GST_VIDEO_FRAME_PLANE_DATA(&frame, 0));
-  const auto from_stride = static_cast<std::ptrdiff_t>(GST_VIDEO_FRAME_PLANE_STRIDE(&frame, 0));
+  return GstreamerPixels(frame);
+}
+
+bool GstreamerFrames::lie_in_our_memory(const GstreamerPixels& pixels) const {
+  return options_.memory != nullptr &&
+         pixels.stride_bytes() == static_cast<std::ptrdiff_t>(format_.stride_bytes) &&
+         options_.memory->holds(pixels.data(),
+                                frame_bytes(format_.format, format_.height, format_.stride_bytes));
+}
+
+void GstreamerFrames::copy(const GstreamerPixels& from, std::uint8_t* to) const {
+  const std::uint8_t* const data = from.data();
+  const std::ptrdiff_t stride = from.stride_bytes();
   const std::size_t row = min_stride_bytes(format_.format, format_.width);
-  for (int y = 0; y < format_.height; ++y) {
-    std::memcpy(pixels + static_cast<std::size_t>(y) * format_.stride_bytes, from + y * from_stride,
-                row);
-  }
-  gst_video_frame_unmap(&frame);
-  return {};
+  for (int y = 0; y < format_.height; ++y)
+    std::memcpy(to + static_cast<std::size_t>(y) * format_.stride_bytes, data + y * stride, row);
 }
 
 std::optional<std::int64_t> GstreamerFrames::duration_ns() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <gst/gst.h>
+#include <gst/video/video.h>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "pipeline/result.h"
 #include "pipeline/source.h"
+#include "pipeline/sources/gstreamer_memory.h"
 #include "pipeline/sources/gstreamer_support.h"
 
 namespace patternd {
@@ -25,12 +27,31 @@ struct GstreamerOptions {
   bool live = false;         // the newest two frames are kept; false: every frame, and the pipeline
                              // waits for us
   int deadline_ms = 10'000;  // for each change of state, and for the first frame
+  std::shared_ptr<GstreamerMemory> memory;  // offered to the last element; null: its own
 };
 
 struct GstreamerFrame {
   GstSamplePtr sample;
   std::int64_t arrived_mono_ns = 0;
   std::uint64_t dropped = 0;  // frames dropped before this one since the one taken before
+};
+
+// A frame's first plane, mapped while this lives.
+class GstreamerPixels {
+ public:
+  explicit GstreamerPixels(const GstVideoFrame& mapped) : frame_(mapped) {}
+  ~GstreamerPixels();
+  GstreamerPixels(GstreamerPixels&& other) noexcept;
+  GstreamerPixels& operator=(GstreamerPixels&&) = delete;
+  GstreamerPixels(const GstreamerPixels&) = delete;
+  GstreamerPixels& operator=(const GstreamerPixels&) = delete;
+
+  [[nodiscard]] std::uint8_t* data() const;
+  // By the frame's meta data, not what the format implies.
+  [[nodiscard]] std::ptrdiff_t stride_bytes() const;
+
+ private:
+  GstVideoFrame frame_;  // without a buffer where it was moved from
 };
 
 // Runs the pipeline. A pipeline with a live source is not synchronised to the clock (frames come as
@@ -58,9 +79,15 @@ class GstreamerFrames {
   [[nodiscard]] Result<GstreamerFrame> next(int timeout_ms);
   // Whether a frame waits.
   [[nodiscard]] bool has_next();
-  // Copies a frame's pixels (of the luma plane, where it has one) to rows `format().stride_bytes`
-  // apart. kDevice: the frame is not of the format agreed upon, or cannot be mapped.
-  [[nodiscard]] Result<void> copy(GstSample& sample, std::uint8_t* pixels) const;
+  // A frame's pixels (of the luma plane, where it has one). kDevice: the frame is not of the format
+  // agreed upon, or cannot be mapped.
+  [[nodiscard]] Result<GstreamerPixels> map(GstSample& sample) const;
+  // Whether they lie in `GstreamerOptions::memory`, in rows `format().stride_bytes` apart.
+  [[nodiscard]] bool lie_in_our_memory(const GstreamerPixels& pixels) const;
+  // Whether the first frame's did.
+  [[nodiscard]] bool writes_into_our_memory() const { return in_our_memory_; }
+  // Copies them to rows `format().stride_bytes` apart.
+  void copy(const GstreamerPixels& from, std::uint8_t* to) const;
   // How long the stream lasts by its container, or nothing where that does not say.
   [[nodiscard]] std::optional<std::int64_t> duration_ns() const;
   // CLOCK_MONOTONIC of the frame's capture by its time stamp, or nothing where it has none.
@@ -77,6 +104,7 @@ class GstreamerFrames {
   [[nodiscard]] Result<void> wire();
   [[nodiscard]] Result<void> change_state(GstState state);
   [[nodiscard]] Result<void> agree_on_format();
+  void agree_on_stride(GstSample& first);
   void find_out_whether_live();
 
   GstreamerOptions options_;
@@ -85,6 +113,7 @@ class GstreamerFrames {
   SourceFormat format_;
   std::string negotiated_;
   bool live_source_ = false;
+  bool in_our_memory_ = false;
 };
 
 }  // namespace patternd

@@ -1,5 +1,6 @@
 #include "pipeline/sources/gstreamer_source.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -73,6 +74,7 @@ Result<std::unique_ptr<GstreamerFrames>> GstreamerSource::make_pipeline() const 
   options.width = config_.width;
   options.height = config_.height;
   options.live = true;
+  options.memory = memory_;
   return GstreamerFrames::create(description, options);
 }
 
@@ -102,18 +104,32 @@ Result<void> GstreamerSource::check_rate() const {
   return fail(ErrorCode::kInvalidArgument, kName + std::string(text.data()));
 }
 
+// The memory for frames, the same again for the same allocator.
+void GstreamerSource::find_memory(FrameAllocator& allocator, std::size_t buffer_count) {
+  if (memory_ == nullptr || &memory_->allocator() != &allocator ||
+      memory_->most_lent() != buffer_count)
+    memory_ = std::make_shared<GstreamerMemory>(allocator, buffer_count);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  while (lent_.size() < buffer_count) lent_.push_back(std::make_unique<Lent>());
+}
+
+// Starts the pipeline; its threads may take memory of the allocator until the first frame is there.
+Result<void> GstreamerSource::run_pipeline() {
+  if (auto ready = open(); !ready) return ready;
+  memory_->set_growing(true);
+  const auto started = frames_->start();
+  memory_->set_growing(false);
+  if (!started) return started;
+  format_ = frames_->format();
+  path_ = frames_->writes_into_our_memory() ? CapturePath::kAllocator : CapturePath::kOneCopy;
+  return memory_->make_room(frame_bytes(format_.format, format_.height, format_.stride_bytes));
+}
+
 Result<SourceFormat> GstreamerSource::start(FrameAllocator& allocator, int buffer_count) {
   stop();
-  Result<void> ready = open();
-  if (ready) ready = frames_->start();
-  if (ready) format_ = frames_->format();
+  find_memory(allocator, static_cast<std::size_t>(buffer_count));
+  Result<void> ready = run_pipeline();
   if (ready) ready = check_rate();
-  if (ready) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ready =
-        ring_.prepare(allocator, frame_bytes(format_.format, format_.height, format_.stride_bytes),
-                      static_cast<std::size_t>(buffer_count));
-  }
   if (!ready) {
     stop();
     return tl::make_unexpected(ready.error());
@@ -147,23 +163,51 @@ Result<FrameBuffer*> GstreamerSource::next(int timeout_ms, bool newest_only) {
   if (!frame) return tl::make_unexpected(frame.error());
   dropped_ += frame->dropped;
   overtaken_ += frame->dropped;
-  FrameBuffer* buffer = nullptr;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    buffer = ring_.take();
-  }
-  if (buffer == nullptr) {
+  return hand_out(*frame);
+}
+
+Result<FrameBuffer*> GstreamerSource::hand_out(GstreamerFrame& frame) {
+  // Before it is mapped, which counts as another's look.
+  GstBuffer* const theirs = gst_sample_get_buffer(frame.sample.get());
+  const bool may_lend = theirs != nullptr && memory_->may_lend(*theirs);
+  const auto pixels = frames_->map(*frame.sample);
+  if (!pixels) return tl::make_unexpected(pixels.error());
+  Lent* const lent = free_lent();
+  if (lent == nullptr || !fill(*lent, *frame.sample, may_lend, *pixels)) {
     ++dropped_;
     ++overtaken_;
     return fail(ErrorCode::kExhausted,
                 std::string(kName) + ": all buffers are lent; release one before the next frame");
   }
-  if (auto copied = frames_->copy(*frame->sample, buffer->data); !copied) {
-    release(buffer);
-    return tl::make_unexpected(copied.error());
+  describe(lent->buffer, frame);
+  return &lent->buffer;
+}
+
+GstreamerSource::Lent* GstreamerSource::free_lent() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found =
+      std::find_if(lent_.begin(), lent_.end(), [](const auto& lent) { return !lent->taken; });
+  return found != lent_.end() ? found->get() : nullptr;
+}
+
+// The frame as it lies where it may be lent so, else a copy; false where there is no room for that.
+bool GstreamerSource::fill(Lent& lent, GstSample& sample, bool may_lend,
+                           const GstreamerPixels& pixels) {
+  if (may_lend && frames_->lie_in_our_memory(pixels)) {
+    lent.sample.reset(gst_sample_ref(&sample));
+    lent.buffer.data = pixels.data();
+  } else {
+    lent.copy = memory_->take();
+    if (lent.copy == nullptr) return false;
+    lent.from = memory_;
+    lent.buffer.data = lent.copy->data;
+    frames_->copy(pixels, lent.buffer.data);
+    ++copied_;
   }
-  describe(*buffer, *frame);
-  return buffer;
+  lent.buffer.size_bytes = frame_bytes(format_.format, format_.height, format_.stride_bytes);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  lent.taken = true;
+  return true;
 }
 
 void GstreamerSource::describe(FrameBuffer& buffer, GstreamerFrame& frame) {
@@ -186,8 +230,18 @@ void GstreamerSource::describe(FrameBuffer& buffer, GstreamerFrame& frame) {
 }
 
 void GstreamerSource::release(FrameBuffer* buffer) {
+  // Go without the lock: they may be the last that hold a pipeline's pool, or an allocator.
+  GstSamplePtr sample;
+  std::shared_ptr<GstreamerMemory> from;
   const std::lock_guard<std::mutex> lock(mutex_);
-  ring_.give_back(buffer);
+  const auto found = std::find_if(lent_.begin(), lent_.end(),
+                                  [buffer](const auto& lent) { return &lent->buffer == buffer; });
+  if (found == lent_.end()) return;
+  Lent& lent = **found;
+  sample = std::move(lent.sample);
+  from = std::move(lent.from);
+  if (from != nullptr) from->give_back(lent.copy);
+  lent.taken = false;
 }
 
 void GstreamerSource::interrupt() {
@@ -203,6 +257,8 @@ std::string GstreamerSource::description() const {
   if (frames_ == nullptr) return text + ", not running";
   text += ", " + std::to_string(format_.width) + "x" + std::to_string(format_.height) + " " +
           frames_->negotiated() + (frames_->is_live() ? ", live" : ", not live");
+  if (path_ == CapturePath::kOneCopy)
+    text += ", copied once (the last element does not write into our memory)";
   if (restamped_ > 0) {
     text += ", " + std::to_string(restamped_) +
             " frames stamped on arrival (the pipeline's stamps were missing or could not be "
@@ -216,6 +272,7 @@ SourceCounters GstreamerSource::counters() const {
   counters.frames = taken_;
   counters.overtaken = overtaken_;
   counters.restamped = restamped_;
+  counters.copied = copied_;
   return counters;
 }
 

@@ -10,10 +10,15 @@
 namespace patternd {
 
 struct GstUnref {
-  void operator()(GstElement* element) const { gst_object_unref(element); }
+  template <typename Object>
+  void operator()(Object* object) const {
+    gst_object_unref(object);
+  }
   void operator()(GstSample* sample) const { gst_sample_unref(sample); }
 };
-using GstElementPtr = std::unique_ptr<GstElement, GstUnref>;
+template <typename Object>
+using GstObjectPtr = std::unique_ptr<Object, GstUnref>;
+using GstElementPtr = GstObjectPtr<GstElement>;
 using GstSamplePtr = std::unique_ptr<GstSample, GstUnref>;
 
 // Makes GStreamer ready, once in the life of the process.

@@ -16,6 +16,8 @@ const char* name_of(CapturePath path) {
   switch (path) {
     case CapturePath::kUserPointer:
       return "user_pointer";
+    case CapturePath::kAllocator:
+      return "allocator";
     case CapturePath::kOneCopy:
       return "one_copy";
     case CapturePath::kDecoded:
@@ -28,6 +30,8 @@ const char* sentence_of(CapturePath path) {
   switch (path) {
     case CapturePath::kUserPointer:
       return "zero-copy (userptr)";
+    case CapturePath::kAllocator:
+      return "zero-copy (allocator)";
     case CapturePath::kOneCopy:
       return "one copy";
     case CapturePath::kDecoded:

@@ -209,6 +209,7 @@ Result<FrameBuffer*> V4l2Source::copy_out(const V4l2Filled& filled) {
                   config_.device + ": all buffers are lent; release one before the next frame");
   } else if (converter_ == nullptr) {
     std::memcpy(buffer->data, stream_.mapped(filled.index) + filled.offset, format_.frame_bytes);
+    ++copied_;
   } else {
     copied = converter_->convert(stream_.mapped(filled.index), filled.bytes, buffer->data,
                                  format_.frame_bytes);
@@ -281,6 +282,7 @@ SourceCounters V4l2Source::counters() const {
   counters.damaged = damaged_;
   counters.overtaken = overtaken_;
   counters.restamped = restamped_;
+  counters.copied = copied_;
   return counters;
 }
 

@@ -69,6 +69,7 @@ class V4l2Source : public Source {
   std::atomic<std::uint64_t> damaged_{0};
   std::atomic<std::uint64_t> overtaken_{0};
   std::atomic<std::uint64_t> restamped_{0};
+  std::atomic<std::uint64_t> copied_{0};
 };
 
 }  // namespace patternd

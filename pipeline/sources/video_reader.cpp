@@ -60,8 +60,9 @@ class VideoReader : public FrameReader {
       return tl::make_unexpected(frame.error());
     }
     note_time(*frame->sample);
-    if (auto copied = frames_->copy(*frame->sample, pixels); !copied)
-      return tl::make_unexpected(copied.error());
+    const auto mapped = frames_->map(*frame->sample);
+    if (!mapped) return tl::make_unexpected(mapped.error());
+    frames_->copy(*mapped, pixels);
     return true;
   }
 

@@ -47,9 +47,9 @@ Result<FrameBuffer*> next_frame(Source& source, const std::atomic<bool>& stoppin
 Result<RecordSummary> record_frames(Source& source, const RecordOptions& options,
                                     const std::atomic<bool>& stopping,
                                     const std::function<void(const RecordSummary&)>& progress) {
-  AlignedFrameAllocator memory;
+  const auto memory = std::make_shared<AlignedFrameAllocator>();
   const Running running(source);
-  const auto format = source.start(memory, kBufferCount);
+  const auto format = source.start(*memory, kBufferCount);
   if (!format) return tl::make_unexpected(format.error());
   auto writer = RecordingWriter::create(options.folder, options.format);
   if (!writer) return tl::make_unexpected(writer.error());

@@ -2,19 +2,22 @@
 """Bytes, operations and predicted times of the service's kernels: the tables of PERFORMANCE.md.
 
     patternd-frame-work > work.json
-    performance_model.py work.json [--counters ncu.csv]
+    PATTERND_TEST_DRIVER=.../libpatternd_emulated_driver.so PATTERND_EMULATED_COUNTS=launches.jsonl \\
+        patternd_gpu_figures once
+    performance_model.py work.json launches.jsonl [--counters ncu.csv]
     performance_model.py --metrics
 
-work.json says what one frame gives the kernels to do (how many positions, planes, pixels). The
-functions below say what each unit of that costs, counted from the kernels' source. ncu.csv is what
-the profiler counted on a GPU (ncu --csv with METRICS below), and is set beside the counts. A model:
-where no counter stands beside a number, nobody has measured it.
+work.json says what one frame gives the kernels to do (how many positions, planes, pixels);
+launches.jsonl, a line a launch, what those did whose work depends on the picture: the kernels run on
+the CPU, and lookups, multiply-adds, exchanges and barriers of all their threads are counted. The
+functions below say what each unit of that costs, counted from the kernels' source and from what nvcc
+made of it for sm_90. ncu.csv is what the profiler counted on a GPU (ncu --csv with METRICS below), and
+is set beside the counts. A model: where no counter stands beside a number, nobody has measured it.
 """
 import argparse
 import csv
 import json
 import re
-import statistics
 import sys
 from dataclasses import dataclass
 
@@ -71,8 +74,11 @@ class Work:
 RECTIFY_INSTRUCTIONS = 6 + 13 + 1 + 6 + 6
 RECTIFY_COLUMN_INSTRUCTIONS = 70
 RECTIFY_ROWS = 32
-# pyramid.cu, for each pixel written: 4 loads, 4 sums, a shift, bounds and addresses 16.
-HALVE_INSTRUCTIONS = 25
+# pyramid.cu: each thread of a block goes through all of the kernel's code, all levels of its tile of
+# 64x64 pixels, whether it has a pixel there or not.
+PYRAMID_INSTRUCTIONS = 438
+PYRAMID_THREADS = 256
+PYRAMID_TILE = 64
 
 
 def rectify(work, pixel_bytes):
@@ -90,16 +96,21 @@ def pyramid(work):
     r = work["rectification"]
     pixels = r["width"] * r["height"]
     written = sum(pixels / 4 ** level for level in range(1, work["top_level"] + 1))
-    return Work("pyramid", pixels, written, HALVE_INSTRUCTIONS * written,
-                launches=max(1, -(-work["top_level"] // 6)),
-                formula="reads W·H, writes W·H·(1/4 + 1/16 + …); 25 a pixel written")
+    tiles = -(-r["width"] // PYRAMID_TILE) * -(-r["height"] // PYRAMID_TILE)
+    launches = max(1, -(-work["top_level"] // 6))
+    return Work("pyramid", pixels, written,
+                launches * tiles * PYRAMID_THREADS * PYRAMID_INSTRUCTIONS, launches=launches,
+                formula="reads W·H, writes W·H·(1/4 + 1/16 + …); 438 in each of 256 threads a tile")
 
 
-# coarse_search.cu: prepare 40 a pixel of the level (two running sums over a warp); bound 25 a run, counted,
-# and position of a group; search a fused multiply-add a pixel of the template and position, a fifth
-# more for rounded rows and spans, and of all that a quarter more for loads and the list; judge
-# works on what the bounds leave, which depends on the picture: as the profiler counted in the frame of tests/gpu/figures.cpp.
-PREPARE_INSTRUCTIONS = 40
+# coarse_search.cu: prepare 276 for four pixels of a lane, 128 pixels of a row at a time and one pixel
+# more than the row has, for the sum behind the last; bound 25 a run, counted, and position of a group;
+# search a fused multiply-add a pixel of the template and position, a fifth more for rounded rows and
+# spans, and of all that a quarter more for loads and the list; judge works on what the bounds leave,
+# which depends on the picture: as the profiler counted in the frame of tests/gpu/figures.cpp.
+PREPARE_INSTRUCTIONS = 276
+PREPARE_COLUMNS = 128
+WARP = 32
 RUN_INSTRUCTIONS = 25
 SEARCH_OVERHEAD = 1.2 * 1.25
 JUDGE_INSTRUCTIONS = 6.7
@@ -108,8 +119,9 @@ JUDGE_INSTRUCTIONS = 6.7
 def coarse(work):
     c = work["coarse"]
     pixels = work["coarse_width"] * work["coarse_height"]
-    yield Work("coarse_prepare", pixels, 12 * pixels, PREPARE_INSTRUCTIONS * pixels,
-               formula="reads 1 byte, writes 12; 40 a pixel of the level")
+    steps = work["coarse_height"] * -(-(work["coarse_width"] + 1) // PREPARE_COLUMNS)
+    yield Work("coarse_prepare", pixels, 12 * pixels, PREPARE_INSTRUCTIONS * WARP * steps,
+               formula="reads 1 byte, writes 12 a pixel of the level; 276 a lane for 128 of a row")
     yield Work("coarse_bound", 8 * pixels, 8 * c["positions"] * c["groups"],
                RUN_INSTRUCTIONS * c["runs_of_groups"] * c["positions"],
                formula="writes 8 a position and group; 25 a run and position, as counted")
@@ -122,49 +134,105 @@ def coarse(work):
                formula="6.7 a position and plane, as counted")
 
 
-# A sample of the picture in a pattern's frame: position 8, weights and texel 10, interpolation 7;
-# with the products of a regression (8 regressors) 30 more, of a score 10 more; a cubic sample takes
-# four lookups and 50 more. A pass also costs each of the block's threads the pose's arithmetic.
-REGRESS_INSTRUCTIONS = 55
-SCORE_INSTRUCTIONS = 35
-CUBIC_INSTRUCTIONS = 50
-PASS_INSTRUCTIONS = 300
-PASS_DOUBLES = 40
-POSE_THREADS = 384
-PASSES = 3  # regressions until a pose stands still, at most in a step of the trace
+# pose_trace.h, pose_refine.h, for what their threads were seen to do. The loops over pixels, as nvcc made
+# them for sm_90, of poses that see the whole pattern: of the looks' products 266 for 108 multiply-adds;
+# of a regression's bilinear samples 436 for 4 lookups and 76 multiply-adds, so 62 a lookup beside
+# these. The sum over a warp 270 for 31 exchanges. What one warp of twelve does alone between the
+# others' three barriers of a look (where to look next, grids), or of a regression's two: 1350. A block
+# that has nothing to do leaves after some.
+FUSED_INSTRUCTIONS = 266 / 108
+LOOKUP_INSTRUCTIONS = (436 - 76 * FUSED_INSTRUCTIONS) / 4
+EXCHANGE_INSTRUCTIONS = 270 / 31
+BARRIER_INSTRUCTIONS = 1350 / 12 / 3
+LEAVING_INSTRUCTIONS = {"trace_glance": 24, "trace_step": 51, "refine_pose": 48}
+# In double precision, a pass of the regression: for each piece of the pattern 16 sums over twelve warps,
+# ten coefficients of ten products, a step's 60. Two barriers a pass.
+PIECE_PIXELS = 1536
+MOST_PIECES = 16
+PIECE_DOUBLES = 16 * 12
+PASS_DOUBLES = 10 * 10 + 60
 
 
-def pose_work(name, candidates, samples, passes, sample_instructions, lookups, formula):
-    threads = candidates * POSE_THREADS * passes
-    return Work(name, 16 * samples + candidates * samples, 0,
-                candidates * samples * sample_instructions + threads * PASS_INSTRUCTIONS,
-                threads * PASS_DOUBLES, candidates * samples * lookups, formula=formula)
+def pose_work(name, kernel, launch, step, formula):
+    """A launch whose blocks each follow a candidate; step: what of work.json it works on."""
+    pixels = step["width"] * step["height"]
+    idle = (launch["blocks"] - launch["working_blocks"]) * launch["threads"]
+    pieces = min(max(pixels // PIECE_PIXELS, 1), MOST_PIECES)
+    passes = launch["barriers"] / launch["threads"] / 2
+    return Work(name, (16 * pixels if launch["working_blocks"] else 0) +
+                launch["working_blocks"] * pixels, 0,
+                idle * LEAVING_INSTRUCTIONS[kernel] + launch["lookups"] * LOOKUP_INSTRUCTIONS +
+                launch["fused"] * FUSED_INSTRUCTIONS +
+                launch["exchanges"] * EXCHANGE_INSTRUCTIONS +
+                launch["barriers"] * BARRIER_INSTRUCTIONS,
+                passes * (pieces * PIECE_DOUBLES + PASS_DOUBLES), launch["lookups"],
+                formula=formula)
 
 
-def poses(work):
+def poses(work, launches):
     steps = [step for step in work["steps"] if step["traced"]]
-    if steps:
-        first = steps[0]["width"] * steps[0]["height"]
-        yield pose_work("trace_glance", work["most_coarse"], first, 1, SCORE_INSTRUCTIONS, 1,
-                        "35 and a lookup a candidate and pixel")
-    for step in steps:
-        yield pose_work(f"trace_step, level {step['level']}", step["most_kept"],
-                        step["width"] * step["height"], PASSES + 1,
-                        PASSES * REGRESS_INSTRUCTIONS + SCORE_INSTRUCTIONS, PASSES + 1,
-                        "200 and 4 lookups a candidate and pixel")
-    last = work["steps"][-1]
-    yield pose_work("refine", last["most_kept"], last["width"] * last["height"], PASSES + 1,
-                    PASSES * (REGRESS_INSTRUCTIONS + CUBIC_INSTRUCTIONS) + SCORE_INSTRUCTIONS,
-                    4 * PASSES + 1, "350 and 13 lookups a candidate and pixel")
+    formula = "62 a lookup, 2.5 a multiply-add, 8.7 an exchange, 38 a barrier"
+    for launch, step in zip(launches.get("trace_glance", []), steps):
+        yield pose_work("trace_glance", "trace_glance", launch, step,
+                        "24 a thread that leaves; nobody looks where few candidates are left")
+    for launch, step in zip(launches["trace_step"], steps):
+        yield pose_work(f"trace_step, level {step['level']}", "trace_step", launch, step, formula)
+    yield pose_work("refine", "refine_pose", launches["refine_pose"][0], work["steps"][-1], formula)
+
+
+# A block's look at one pose: samples with a rim of one, five at a time a thread, then products, four at a
+# time, for nine shifts; sums over the warps.
+SAMPLES_AT_ONCE = 5
+PRODUCTS_AT_ONCE = 4
+FUSED_A_SAMPLE = 7
+FUSED_A_PRODUCT = 27
+LOOK_BARRIERS = 3
+
+
+def one_look(step, threads):
+    """What a block that looks at one pose does, as launches.jsonl has it."""
+    samples = (step["width"] + 2) * (step["height"] + 2)
+    products = step["width"] * step["height"]
+    sampled = -(-samples // (SAMPLES_AT_ONCE * threads)) * SAMPLES_AT_ONCE * threads
+    multiplied = -(-products // (PRODUCTS_AT_ONCE * threads)) * PRODUCTS_AT_ONCE * threads
+    return {"lookups": sampled,
+            "fused": FUSED_A_SAMPLE * sampled + FUSED_A_PRODUCT * multiplied,
+            "exchanges": (WARP - 1) * threads, "barriers": LOOK_BARRIERS * threads}
+
+
+def with_blocks(launch, of, blocks):
+    """The launch with `blocks` working blocks that each do what one of the launch's `of` does."""
+    per_block = {key: value / of for key, value in launch.items()
+                 if key in ("lookups", "fused", "exchanges", "barriers")}
+    return {"blocks": max(launch["blocks"], blocks), "threads": launch["threads"],
+            "working_blocks": blocks, **{key: value * blocks for key, value in per_block.items()}}
+
+
+def fullest(work, launches):
+    """The launches of a frame with as many candidates as go on at most, each like the recorded ones."""
+    steps = work["steps"]
+    traced = [i for i, step in enumerate(steps) if step["traced"]]
+    most = {"trace_step": [], "refine_pose": []}
+    for launch, i in zip(launches["trace_step"], traced):
+        most["trace_step"].append(with_blocks(launch, launch["working_blocks"], steps[i - 1]["most_kept"]
+                                        if i else work["most_coarse"]))
+    refined = launches["refine_pose"][0]
+    last = steps[traced[-1]]["most_kept"] if traced else work["most_coarse"]
+    most["refine_pose"].append(with_blocks(refined, refined["working_blocks"], last))
+    if "trace_glance" in launches:
+        glance = launches["trace_glance"][0]
+        look = {**glance, **one_look(steps[traced[0]], glance["threads"])}
+        most["trace_glance"] = [with_blocks(look, 1, glance["blocks"])]
+    return most
 
 
 # Suppression and the choice of what is followed and kept: short lists, so their launches alone.
 LIST_LAUNCHES = 8
 
 
-def frame(work):
+def frame(work, launches):
     lists = Work("suppression, choices", 0, 0, launches=LIST_LAUNCHES, formula="8 launches")
-    return [rectify(work, 1), pyramid(work), *coarse(work), *poses(work), lists]
+    return [rectify(work, 1), pyramid(work), *coarse(work), *poses(work, launches), lists]
 
 
 # ---- Times ------------------------------------------------------------------------------------
@@ -186,33 +254,54 @@ def worst_ms(work, gpu):
     return sum(times_ms(work, gpu)) + work.launches * gpu.launch_us * 1e-3
 
 
-# ---- The profiler's counters --------------------------------------------------------------------
+# ---- What was counted --------------------------------------------------------------------------
+def launches_of(path):
+    """Kernel name -> its launches in the last frame of launches.jsonl, in order."""
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    by_kernel = {}
+    for launch in lines:
+        if launch["kernel"].startswith("pyramid_"):
+            by_kernel = {}  # a frame's first kernel
+        by_kernel.setdefault(launch["kernel"], []).append(launch)
+    return by_kernel
+
+
 def counters_of(path):
-    """Kernel name -> metric -> median over its launches."""
+    """Kernel name -> its launches in the second of two frames, each metric -> value."""
     with open(path, encoding="utf-8", errors="replace") as file:
         lines = [line for line in file if line.startswith('"')]
-    by_kernel = {}
+    by_launch = {}
     for row in csv.DictReader(lines):
         name = re.sub(r"\(.*", "", row.get("Kernel Name", "")).replace("patternd_", "")
         value = row.get("Metric Value", "").replace(",", "")
         if name and re.fullmatch(r"[0-9.eE+-]+", value):
-            by_kernel.setdefault(name, {}).setdefault(row["Metric Name"], []).append(float(value))
-    return {name: {metric: statistics.median(values) for metric, values in metrics.items()}
-            for name, metrics in by_kernel.items()}
+            by_launch.setdefault((name, row["ID"]), {})[row["Metric Name"]] = float(value)
+    by_kernel = {}
+    for (name, _), metrics in by_launch.items():
+        by_kernel.setdefault(name, []).append(metrics)
+    return {name: seen[len(seen) // 2:] for name, seen in by_kernel.items()}
 
 
 COUNTED_AS = {"rectify, 8 bit": "rectify_gray8", "rectify, 32 bit": "rectify_gray_f32",
-              "pyramid": "pyramid_halve_gray8"}
+              "pyramid": "pyramid_halve_gray8", "refine": "refine_pose"}
+# Counted and executed instructions agree within this factor; those of poses within the other.
+MARGIN = 1.4
+POSE_MARGIN = 1.2
 
 
 def print_counters(works, counters):
     print("| kernel | bytes read, counted | from DRAM | instructions, counted | executed | double, "
           "counted | executed | us |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    taken = {}
     for work in works:
-        seen = counters.get(COUNTED_AS.get(work.kernel, work.kernel.split(",")[0]))
-        if seen is None:
+        name = COUNTED_AS.get(work.kernel, work.kernel.split(",")[0])
+        launch = taken.setdefault(name, 0)
+        taken[name] += 1
+        if launch >= len(counters.get(name, [])):
             continue
+        seen = counters[name][launch]
         executed = 32 * seen["smsp__inst_executed.sum"]
         double = seen["smsp__sass_thread_inst_executed_op_fp64_pred_on.sum"]
         print(f"| {work.kernel} | {work.read:.3g} | {seen['dram__bytes_read.sum']:.3g} | "
@@ -236,29 +325,32 @@ def print_times(works, title):
         print(f"| {work.kernel} | " + " | ".join(cells) + " |")
 
 
-def print_frame(works):
+def print_frame(works, title):
     cells = []
     for gpu in GPUS:
         best = sum(best_ms(work, gpu) for work in works)
         worst = sum(worst_ms(work, gpu) for work in works)
         cells.append(f"{best:.1f} – {worst:.1f}")
-    print("| whole frame | " + " | ".join(cells) + " |")
+    print(f"| {title} | " + " | ".join(cells) + " |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("work", nargs="?", help="what patternd-frame-work printed")
+    parser.add_argument("launches", nargs="?", help="what the emulated driver wrote")
     parser.add_argument("--counters", help="what ncu --csv printed")
     parser.add_argument("--metrics", action="store_true", help="print what ncu has to count, and end")
     arguments = parser.parse_args()
     if arguments.metrics:
         print(METRICS)
         return 0
-    if arguments.work is None:
-        parser.error("which work.json? patternd-frame-work prints it")
+    if arguments.launches is None:
+        parser.error("which work.json and launches.jsonl? patternd-frame-work prints the one, the "
+                     "emulated driver the other")
     with open(arguments.work, encoding="utf-8") as file:
         work = json.load(file)
-    works = frame(work)
+    launches = launches_of(arguments.launches)
+    works = frame(work, launches)
     all_works = [rectify(work, 4), *works]
     print_kernels(all_works)
     print()
@@ -266,7 +358,8 @@ def main():
         print_counters(all_works, counters_of(arguments.counters))
         print()
     print_times(all_works, "ms")
-    print_frame(works)
+    print_frame(works, "whole frame")
+    print_frame(frame(work, fullest(work, launches)), "with the most candidates")
     return 0
 
 

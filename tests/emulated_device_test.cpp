@@ -39,6 +39,26 @@ TEST(EmulatedDevice, TellsAnExchangeThatDoesNotWaitForItsLanes) {
   emulated::let_exchanges_wait(true);
 }
 
+TEST(EmulatedDevice, CountsWhatCostsAGpuTime) {
+  const u8 pixel = 255;
+  const emulated::Texture texture = {&pixel, 1, 1, 1, 1, 1};
+  const auto address = static_cast<u64>(reinterpret_cast<std::uintptr_t>(&texture));
+  const emulated::Counts before = emulated::counts;
+  emulated::launch(3, 1, kThreads, 1, [&] {
+    if (block_x() == 2) return;
+    const float grey = fetch(address, 0.5F, 0.5F) + gather<0>(address, 0.5F, 0.5F).left_top;
+    block_barrier();
+    shuffle_xor(fused(grey, 2.0F, 1.0F), 1);
+  });
+  const emulated::Counts& after = emulated::counts;
+  constexpr std::uint64_t kWorking = std::uint64_t{2} * kThreads;
+  EXPECT_EQ(after.working_blocks - before.working_blocks, 2U);
+  EXPECT_EQ(after.lookups - before.lookups, 2 * kWorking);
+  EXPECT_EQ(after.fused - before.fused, kWorking);
+  EXPECT_EQ(after.exchanges - before.exchanges, kWorking);
+  EXPECT_EQ(after.barriers - before.barriers, kWorking);
+}
+
 TEST(EmulatedDevice, EndsWhereALaneIsMissingInItsWarpsExchange) {
   EXPECT_DEATH(emulated::launch(1, 1, kThreads, 1,
                                 [] {

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The model behind cuda/PERFORMANCE.md: its arithmetic and what it reads."""
+import json
 import os
+import re
 import sys
 import tempfile
 import unittest
@@ -21,6 +23,11 @@ WORK = {"rectification": {"width": 1024, "height": 1024, "share_read": 0.5, "pat
                    "most_kept": 30},
                   {"level": 0, "width": 128, "height": 128, "traced": False,
                    "by_regression": True, "most_kept": 20}]}
+
+
+LAUNCH = {"blocks": 10, "threads": 32, "working_blocks": 4, "lookups": 1000, "fused": 2700,
+          "exchanges": 310, "barriers": 192}
+RECORDED = os.path.join(SOURCE, "cuda", "measurements", "2026-11-30-")
 
 
 class PerformanceModel(unittest.TestCase):
@@ -45,19 +52,97 @@ class PerformanceModel(unittest.TestCase):
         self.assertAlmostEqual(model.best_ms(copy, k1), 0.717, places=3)
 
     def test_takes_every_step_that_runs_and_no_other(self):
-        self.assertEqual([work.kernel for work in model.poses(WORK)],
+        launches = {"trace_glance": [LAUNCH], "trace_step": [LAUNCH], "refine_pose": [LAUNCH]}
+        self.assertEqual([work.kernel for work in model.poses(WORK, launches)],
                          ["trace_glance", "trace_step, level 1", "refine"])
 
-    def test_reads_what_ncu_prints(self):
-        text = ('==PROF== Connected\n"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
-                '"0","patternd_rectify_gray8(P)","dram__bytes_read.sum","byte","1,000"\n'
-                '"1","patternd_rectify_gray8(P)","dram__bytes_read.sum","byte","3,000"\n'
-                '"2","patternd_rectify_gray8(P)","dram__bytes_read.sum","byte","2,000"\n')
+    def test_counts_what_threads_did_and_those_that_left(self):
+        work = model.pose_work("made", "trace_glance", LAUNCH, WORK["steps"][1], "")
+        cost = (1000 * model.LOOKUP_INSTRUCTIONS + 2700 * model.FUSED_INSTRUCTIONS +
+                310 * model.EXCHANGE_INSTRUCTIONS + 192 * model.BARRIER_INSTRUCTIONS)
+        self.assertAlmostEqual(work.instructions, 6 * 32 * 24 + cost)
+        self.assertEqual(work.lookups, 1000)
+        # Three passes over two pieces of the pattern.
+        self.assertEqual(work.double, 3 * (2 * 16 * 12 + 160))
+
+    def test_fills_a_frame_with_the_most_candidates(self):
+        launches = {"trace_glance": [{**LAUNCH, "working_blocks": 0}], "trace_step": [LAUNCH],
+                    "refine_pose": [LAUNCH]}
+        most = model.fullest(WORK, launches)
+        self.assertEqual([most[kernel][0]["working_blocks"] for kernel in
+                          ("trace_glance", "trace_step", "refine_pose")], [10, 60, 30])
+        self.assertEqual(most["trace_step"][0]["lookups"], 60 * 1000 / 4)
+        # 66x66 samples by 32 threads that take five at a time: 28 rounds.
+        self.assertEqual(most["trace_glance"][0]["lookups"], 10 * 28 * 5 * 32)
+
+    def test_reads_the_second_frame_of_what_ncu_prints(self):
+        text = '==PROF== Connected\n"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
+        for launch, value in enumerate(("1,000", "2,000", "3,000", "4,000")):
+            text += f'"{launch}","patternd_trace_step(P)","dram__bytes_read.sum","byte","{value}"\n'
         with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
             file.write(text)
             file.flush()
             self.assertEqual(model.counters_of(file.name),
-                             {"rectify_gray8": {"dram__bytes_read.sum": 2000}})
+                             {"trace_step": [{"dram__bytes_read.sum": 3000},
+                                             {"dram__bytes_read.sum": 4000}]})
+
+    def test_reads_the_last_frame_of_what_the_emulated_driver_wrote(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+            for kernel, blocks in (("pyramid_halve_gray8", 1), ("trace_step", 2),
+                                   ("pyramid_halve_gray8", 3), ("trace_step", 4),
+                                   ("trace_step", 5)):
+                file.write(json.dumps({"kernel": kernel, "blocks": blocks}) + "\n")
+            file.flush()
+            found = model.launches_of(file.name)
+        self.assertEqual([launch["blocks"] for launch in found["trace_step"]], [4, 5])
+
+
+def instructions_of_the_profile():
+    """Executed instructions by kernel on the H200, of the recorded profiles: of all.txt, whose rows
+    of trace_step are the median of its two launches, and of steps.txt where that has no row."""
+    executed = {}
+    with open(RECORDED + "h200-steps.txt", encoding="utf-8") as file:
+        for name, count in re.findall(r"^(\w+) bytes_read=.* inst_executed=([0-9,]+)", file.read(),
+                                      re.MULTILINE):
+            executed[name] = 32 * int(count.replace(",", ""))
+    with open(RECORDED + "h200-all.txt", encoding="utf-8") as file:
+        table = file.read().split("| from DRAM |")[1].split("\n\n")[0]
+    rows = {row[0]: float(row[4]) for row in
+            ([cell.strip() for cell in line.strip("| ").split("|")] for line in
+             table.splitlines()[2:])}
+    executed["trace_step"] = sum(value for name, value in rows.items() if "trace_step" in name)
+    executed.update({name: value for name, value in rows.items() if "trace_step" not in name})
+    return executed
+
+
+class CountsBesideTheProfiler(unittest.TestCase):
+    """What the model counts in the recorded frame is what the H200 executed in it."""
+
+    def setUp(self):
+        with open(RECORDED + "frame-work.json", encoding="utf-8") as file:
+            work = json.load(file)
+        counted = {}
+        for part in model.frame(work, model.launches_of(RECORDED + "frame-launches.jsonl")):
+            name = part.kernel.split(",")[0]
+            counted[name] = counted.get(name, 0) + part.instructions
+        self.counted = counted
+        self.executed = instructions_of_the_profile()
+
+    def expect_within(self, margin, kernel, executed_as):
+        ratio = self.counted[kernel] / self.executed[executed_as]
+        self.assertTrue(1 / margin < ratio < margin, f"{kernel}: {ratio:.2f} of what was executed")
+
+    def test_of_the_search_and_before_within_the_margin(self):
+        for kernel in ("pyramid", "coarse_prepare", "coarse_bound", "coarse_search",
+                       "coarse_judge"):
+            with self.subTest(kernel):
+                self.expect_within(model.MARGIN, kernel, kernel)
+
+    def test_of_poses_within_the_closer_margin(self):
+        for kernel, executed_as in (("trace_glance", "trace_glance"), ("trace_step", "trace_step"),
+                                    ("refine", "refine_pose")):
+            with self.subTest(kernel):
+                self.expect_within(model.POSE_MARGIN, kernel, executed_as)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 // The kernels of a frame's way, run on the CPU by a driver made for tests.
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -72,13 +73,40 @@ FunctionHandle function_of(const char* name) {
   return nullptr;
 }
 
+namespace {
+
+// A line about a launch to the file that PATTERND_EMULATED_COUNTS names, where it does.
+void write_counts(const char* kernel, const Launch& launch, const emulated::Counts& before) {
+  const char* path = std::getenv("PATTERND_EMULATED_COUNTS");
+  if (path == nullptr) return;
+  std::FILE* file = std::fopen(path, "a");
+  if (file == nullptr) return;
+  const emulated::Counts& now = emulated::counts;
+  const auto since = [](std::uint64_t after, std::uint64_t start) {
+    return static_cast<unsigned long long>(after - start);
+  };
+  std::fprintf(file,
+               R"({"kernel":"%s","blocks":%u,"threads":%u,"working_blocks":%llu,"lookups":%llu,)"
+               R"("fused":%llu,"exchanges":%llu,"barriers":%llu})"
+               "\n",
+               kernel + std::strlen("patternd_"), launch.grid_x * launch.grid_y,
+               launch.block_x * launch.block_y, since(now.working_blocks, before.working_blocks),
+               since(now.lookups, before.lookups), since(now.fused, before.fused),
+               since(now.exchanges, before.exchanges), since(now.barriers, before.barriers));
+  std::fclose(file);
+}
+
+}  // namespace
+
 void run(FunctionHandle function, const Launch& launch, const void* parameters) {
   static std::uint32_t seed = 1;
   if (function == nullptr || launch.shared_bytes > emulated::kDynamicSharedBytes) std::abort();
   const auto* entry = reinterpret_cast<const Entry*>(function);
+  const emulated::Counts before = emulated::counts;
   emulated::launch({static_cast<int>(launch.grid_x), static_cast<int>(launch.grid_y)},
                    {static_cast<int>(launch.block_x), static_cast<int>(launch.block_y)}, seed++,
                    [&] { entry->run(parameters); });
+  write_counts(entry->name, launch, before);
 }
 
 namespace {

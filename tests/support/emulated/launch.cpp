@@ -12,6 +12,7 @@
 namespace patternd::cuda::emulated {
 
 Place now;
+Counts counts;
 
 namespace {
 
@@ -131,11 +132,18 @@ void launch(Extent blocks, Extent threads, std::uint32_t seed,
   std::shuffle(order.begin(), order.end(), random);
   for (const int block : order) {
     now = {0, {block % blocks.x, block / blocks.x}, threads, blocks};
+    const Counts before = counts;
     run_block(of_a_block, random);
+    const bool worked = counts.lookups + counts.fused + counts.exchanges + counts.barriers !=
+                        before.lookups + before.fused + before.exchanges + before.barriers;
+    counts.working_blocks += worked ? 1U : 0U;
   }
 }
 
-void barrier() { wait_as(State::kAtBlock); }
+void barrier() {
+  ++counts.barriers;
+  wait_as(State::kAtBlock);
+}
 
 void give_way() {
   if (random_ways() % kGiveWayEvery == 0) wait_as(State::kReady);
@@ -147,6 +155,7 @@ std::uint64_t exchange(Operation operation, std::uint64_t value, int lane) {
   // Two places in turn: one wait an exchange suffices.
   const auto thread = static_cast<std::size_t>(now.thread);
   fibers[thread].operation = operation;
+  ++counts.exchanges;
   auto& place = exchanged[exchanges[thread]++ % 2];
   place[thread] = value;
   if (exchanges_wait) wait_as(State::kAtWarp);

@@ -63,6 +63,16 @@ void let_exchanges_wait(bool wait);
 // Now and then, others go on before this thread does.
 void give_way();
 
+// What all threads have done so far that costs a GPU time.
+struct Counts {
+  std::uint64_t working_blocks = 0;  // those that did any of the following
+  std::uint64_t lookups = 0;         // in textures
+  std::uint64_t fused = 0;           // multiply-adds
+  std::uint64_t exchanges = 0;       // with the warp, its barriers too
+  std::uint64_t barriers = 0;        // of the block
+};
+extern Counts counts;
+
 inline constexpr std::size_t kDynamicSharedBytes = 256 * 1024;
 extern unsigned char dynamic_shared_bytes[];
 
@@ -156,7 +166,10 @@ PATTERND_DEVICE u32 warp_ballot(bool yes) {
     lanes |= from_lane(emulated::Operation::kBallot, lanes, lane_of_warp() ^ mask);
   return lanes;
 }
-PATTERND_DEVICE float fused(float a, float b, float c) { return std::fma(a, b, c); }
+PATTERND_DEVICE float fused(float a, float b, float c) {
+  ++emulated::counts.fused;
+  return std::fma(a, b, c);
+}
 PATTERND_DEVICE double fused(double a, double b, double c) { return std::fma(a, b, c); }
 PATTERND_DEVICE float root(float value) { return std::sqrt(value); }
 PATTERND_DEVICE double root(double value) { return std::sqrt(value); }
@@ -170,6 +183,7 @@ PATTERND_DEVICE int floor_to_int(double value) { return static_cast<int>(std::fl
 PATTERND_DEVICE i64 floor_to_i64(double value) { return static_cast<i64>(std::floor(value)); }
 
 PATTERND_DEVICE float fetch(u64 texture, float x, float y) {
+  ++emulated::counts.lookups;
   return global<const emulated::Texture>(texture)->at(static_cast<int>(std::floor(x)),
                                                       static_cast<int>(std::floor(y)), 0);
 }
@@ -178,6 +192,7 @@ struct Gathered {
 };
 template <int kChannel>
 PATTERND_DEVICE Gathered gather(u64 texture, float x, float y) {
+  ++emulated::counts.lookups;
   const auto* t = global<const emulated::Texture>(texture);
   const int left = static_cast<int>(std::floor(x - 0.5F));
   const int top = static_cast<int>(std::floor(y - 0.5F));

@@ -10,7 +10,7 @@
 namespace patternd {
 namespace {
 
-constexpr std::uint32_t kFewestTries = 2;
+constexpr int kFewestTries = 2;
 // The kernel counts in ticks of up to 10 ms: what differs by less is the same instant.
 constexpr std::int64_t kTicksMs = 50;
 
@@ -47,10 +47,12 @@ bool PeerWatch::vanished(int tcp_socket, std::chrono::milliseconds patience) {
   const std::int64_t heard_ms = monotonic_ns() / 1'000'000 - info.tcpi_last_ack_recv;
   if (heard_ms > heard_ms_ + kTicksMs) {
     heard_ms_ = heard_ms;
-    repeated_when_heard_ = info.tcpi_total_retrans;
+    backoff_when_heard_ = info.tcpi_backoff;
   }
-  // An answer clears `tcpi_probes`: questions whether a full peer has room again.
-  const std::uint32_t repeated = info.tcpi_total_retrans - repeated_when_heard_;
+  // Two kinds of tries: what is on its way is sent again, each time after twice the time before
+  // (`tcpi_total_retrans` would leave out those that fail here already, for want of a route); a
+  // full peer is asked whether it has room again, and its answer clears `tcpi_probes`.
+  const int repeated = info.tcpi_backoff - backoff_when_heard_;
   const bool unanswered =
       info.tcpi_probes >= kFewestTries || (info.tcpi_unacked > 0 && repeated >= kFewestTries);
   return unanswered && info.tcpi_last_ack_recv >= patience.count();

@@ -30,8 +30,8 @@ class PeerWatch {
   [[nodiscard]] bool vanished(int tcp_socket, std::chrono::milliseconds patience);
 
  private:
-  std::int64_t heard_ms_ = 0;              // CLOCK_MONOTONIC, as of the last call
-  std::uint32_t repeated_when_heard_ = 0;  // segments sent again until then
+  std::int64_t heard_ms_ = 0;   // CLOCK_MONOTONIC, as of the last call
+  int backoff_when_heard_ = 0;  // how often the kernel had doubled its time to try again
 };
 
 }  // namespace patternd

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace patternd {
 namespace {
@@ -40,6 +41,16 @@ Result<InputFile> InputFile::open(const std::string& path) {
   if (!S_ISREG(status.st_mode)) return not_regular(path, status.st_mode);
   return InputFile(path, std::move(file), status.st_mode & ~static_cast<mode_t>(S_IFMT),
                    static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0)));
+}
+
+Result<std::size_t> InputFile::read_at(std::uint64_t offset, void* bytes, std::size_t size) const {
+  if (offset >= size_bytes_) return 0U;
+  for (;;) {
+    const ssize_t got = ::pread(file_.get(), bytes, size, static_cast<off_t>(offset));
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR)
+      return fail(ErrorCode::kIo, path_ + ": cannot be read: " + std::strerror(errno));
+  }
 }
 
 Result<std::vector<std::uint8_t>> InputFile::read(std::size_t limit_bytes) const {

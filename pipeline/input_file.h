@@ -24,6 +24,11 @@ class InputFile {
   [[nodiscard]] static Result<InputFile> open(const std::string& path);
   // The permission bits.
   [[nodiscard]] mode_t permissions() const { return permissions_; }
+  [[nodiscard]] std::uint64_t size_bytes() const { return size_bytes_; }
+  // The bytes from `offset` on, no more than `size` and fewer at the file's end. kIo: reading
+  // fails.
+  [[nodiscard]] Result<std::size_t> read_at(std::uint64_t offset, void* bytes,
+                                            std::size_t size) const;
   // All of it. kInvalidArgument: it has more than `limit_bytes`. kIo: reading fails.
   [[nodiscard]] Result<std::vector<std::uint8_t>> read(std::size_t limit_bytes) const;
 

@@ -176,6 +176,7 @@ Result<void> GstreamerFrames::start() {
 Result<void> GstreamerFrames::wire() {
   GstElementPtr sink(gst_bin_get_by_name(GST_BIN(pipeline_.get()), kSinkName));
   if (!sink) return fail(ErrorCode::kInternal, options_.name + ": the appsink is gone");
+  if (!options_.live) stream_end_.watch(pipeline_.get());
   auto* appsink = GST_APP_SINK(sink.get());
   const std::string caps_wanted = caps_text(options_, converts_to_luma(sink.get()));
   GstCaps* caps = gst_caps_from_string(caps_wanted.c_str());

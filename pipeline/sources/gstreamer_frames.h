@@ -15,6 +15,7 @@
 #include "pipeline/result.h"
 #include "pipeline/source.h"
 #include "pipeline/sources/gstreamer_memory.h"
+#include "pipeline/sources/gstreamer_stream_end.h"
 #include "pipeline/sources/gstreamer_support.h"
 
 namespace patternd {
@@ -90,6 +91,8 @@ class GstreamerFrames {
   void copy(const GstreamerPixels& from, std::uint8_t* to) const;
   // How long the stream lasts by its container, or nothing where that does not say.
   [[nodiscard]] std::optional<std::int64_t> duration_ns() const;
+  // How far the container's streams have come by now, those included that are not decoded.
+  [[nodiscard]] std::int64_t reached_ns() const { return stream_end_.latest_ns(); }
   // CLOCK_MONOTONIC of the frame's capture by its time stamp, or nothing where it has none.
   [[nodiscard]] std::optional<std::int64_t> capture_ns(GstSample& sample) const;
   // From any thread: start() or next(), now waiting or called next, gives kTimeout at once.
@@ -110,6 +113,7 @@ class GstreamerFrames {
   GstreamerOptions options_;
   GstElementPtr pipeline_;
   std::shared_ptr<Shared> shared_;
+  GstreamerStreamEnd stream_end_;
   SourceFormat format_;
   std::string negotiated_;
   bool live_source_ = false;

@@ -1,13 +1,15 @@
 // Video files, through GStreamer.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <optional>
 #include <string>
 #include <utility>
 
+#include "pipeline/sources/avi_end.h"
 #include "pipeline/sources/frame_reader.h"
 #include "pipeline/sources/gstreamer_frames.h"
+#include "pipeline/sources/gstreamer_stream_end.h"
 
 namespace patternd {
 namespace {
@@ -22,7 +24,7 @@ std::string quoted(const std::string& path) {
   return text + "\"";
 }
 
-// Containers round, and sound may last longer than its pictures.
+// Containers round.
 constexpr std::int64_t kLongestLackNs = 1'000'000'000;
 
 std::string seconds_text(std::int64_t ns) {
@@ -71,7 +73,6 @@ class VideoReader : public FrameReader {
     auto again = open_pipeline(path_);
     if (!again) return tl::make_unexpected(again.error());
     frames_ = std::move(*again);
-    first_ns_.reset();
     end_ns_ = 0;
     return {};
   }
@@ -79,36 +80,43 @@ class VideoReader : public FrameReader {
  private:
   void note_time(GstSample& sample) {
     GstBuffer* const buffer = gst_sample_get_buffer(&sample);
-    if (buffer == nullptr || !GST_BUFFER_PTS_IS_VALID(buffer)) return;
-    const auto at_ns = static_cast<std::int64_t>(GST_BUFFER_PTS(buffer));
-    if (!first_ns_) first_ns_ = at_ns;
-    // The last one of a slide show is shown for seconds.
-    end_ns_ = GST_BUFFER_DURATION_IS_VALID(buffer)
-                  ? at_ns + static_cast<std::int64_t>(GST_BUFFER_DURATION(buffer))
-                  : at_ns + period_ns();
+    end_ns_ = stream_end_ns(buffer, gst_sample_get_segment(&sample));
+    if (buffer != nullptr && !GST_BUFFER_DURATION_IS_VALID(buffer) && format_.fps > 0)
+      end_ns_ += static_cast<std::int64_t>(1e9 / format_.fps);
   }
 
-  [[nodiscard]] std::int64_t period_ns() const {
-    return format_.fps > 0 ? static_cast<std::int64_t>(1e9 / format_.fps) : 0;
-  }
-
-  // GStreamer takes a file that was cut short for one that has ended; the container's own word on
-  // its length tells them apart.
+  // GStreamer takes a file that was cut short for one that has ended; the file's own word on its
+  // size or length tells them apart.
   [[nodiscard]] Result<bool> end() const {
+    const auto avi = find_avi_end(path_);
+    if (!avi) return tl::make_unexpected(avi.error());
+    if (avi->kind == AviEnd::Kind::kCut) {
+      return cut(", but its file lacks " + std::to_string(avi->missing_bytes) +
+                 " bytes of frames; it was cut short");
+    }
+    if (avi->kind == AviEnd::Kind::kUnfinished) {
+      return cut(
+          ", and its file says nowhere how much it should hold; "
+          "its recorder was stopped before it was done");
+    }
+    // Sound may last longer than the pictures, and comes to its own end in a file that is whole.
     const auto expected_ns = frames_->duration_ns();
-    const std::int64_t lasted_ns = end_ns_ - first_ns_.value_or(0);
-    if (!first_ns_ || !expected_ns || lasted_ns + kLongestLackNs >= *expected_ns) return false;
-    return fail(ErrorCode::kIo, path_ + ": the video ends after " + seconds_text(lasted_ns) +
-                                    ", but its file says that it lasts " +
-                                    seconds_text(*expected_ns) +
-                                    "; it was cut short: what it holds has been played");
+    const std::int64_t reached_ns = std::max(end_ns_, frames_->reached_ns());
+    if (end_ns_ == 0 || !expected_ns || reached_ns + kLongestLackNs >= *expected_ns) return false;
+    return cut(", but its file says that it lasts " + seconds_text(*expected_ns) +
+               "; it was cut short");
+  }
+
+  [[nodiscard]] tl::unexpected<Error> cut(const std::string& how) const {
+    return fail(ErrorCode::kIo, path_ + ": the video ends after " + seconds_text(end_ns_) + how +
+                                    ": what it holds has been played; copy it again, or remux it "
+                                    "where this is all that is left");
   }
 
   std::string path_;
   std::unique_ptr<GstreamerFrames> frames_;
   SourceFormat format_;
-  std::optional<std::int64_t> first_ns_;  // stamps of the stream
-  std::int64_t end_ns_ = 0;               // of the last frame
+  std::int64_t end_ns_ = 0;  // of the last frame, in the stream's time
 };
 
 }  // namespace

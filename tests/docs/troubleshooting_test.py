@@ -17,7 +17,7 @@ ELSEWHERE = {
     "calibration/plane_output.cpp", "cuda/propagation_study.cpp",
 }
 # Literals with three words that nobody is shown: formats, GStreamer's language, --help.
-NO_MESSAGE = re.compile(r"%Y-%m-%d|video/x-raw| ! |# output \(plane\)")
+NO_MESSAGE = re.compile(r"deep-element-added|%Y-%m-%d|video/x-raw| ! |# output \(plane\)")
 HELP = re.compile(r'add_(?:option|flag)\(.*?\)(?=\n|;)|CLI::App program\{.*?\}', re.DOTALL)
 
 

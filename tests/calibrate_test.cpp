@@ -15,6 +15,7 @@
 #include "tests/support/test_files.h"
 #include "tools/calibrate/calibration_run.h"
 #include "tools/calibrate/conversions.h"
+#include "tools/calibrate/point_pairs.h"
 
 namespace patternd::calibrate {
 namespace {

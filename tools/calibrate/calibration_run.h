@@ -71,8 +71,4 @@ struct Outcome {
 
 [[nodiscard]] Result<Outcome> calibrate(const Request& request);
 
-// Pairs from a text file: a line each, x_px y_px x_mm y_mm, separated by blanks, commas or
-// semicolons; # starts a comment.
-[[nodiscard]] Result<std::vector<PointPair>> read_pairs(const std::string& path);
-
 }  // namespace patternd::calibrate

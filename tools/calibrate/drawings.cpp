@@ -1,5 +1,6 @@
 #include "tools/calibrate/drawings.h"
 
+#include <filesystem>
 #include <utility>
 
 #include <opencv2/imgproc.hpp>
@@ -39,6 +40,10 @@ cv::Mat wrapped(Image& image) {
 }
 
 }  // namespace
+
+std::string drawing_path(const std::string& folder, const std::string& name) {
+  return (std::filesystem::path(folder) / (name + ".png")).string();
+}
 
 Result<void> draw_residuals(const std::string& path, const ImageView& picture,
                             const BoardView& view, const Lens& lens, const BoardPose& pose) {

@@ -9,6 +9,9 @@
 
 namespace patternd::calibrate {
 
+// Where the drawing of this name belongs.
+[[nodiscard]] std::string drawing_path(const std::string& folder, const std::string& name);
+
 // The picture with the points found (circles, joined in order) and, from each, its residual as an
 // arrow, 50 times as long.
 [[nodiscard]] Result<void> draw_residuals(const std::string& path, const ImageView& picture,

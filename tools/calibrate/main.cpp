@@ -19,6 +19,7 @@
 #include "pipeline/image_file.h"
 #include "tools/calibrate/calibration_run.h"
 #include "tools/calibrate/conversions.h"
+#include "tools/calibrate/point_pairs.h"
 #include "tools/calibrate/report.h"
 #include "tools/patternctl/number_list.h"
 #include "tools/standard_output.h"

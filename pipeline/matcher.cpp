@@ -132,6 +132,17 @@ struct Matcher::State {
   std::vector<ThreadScratch> threads;
   std::vector<Task> tasks;
 
+  // What create() does, in this order.
+  [[nodiscard]] Result<void> make_valid_levels(const ImageView& area, int levels);
+  void prepare_patterns();
+  void prepare_coarse_images();
+  void prepare_threads();
+
+  // Empty where all is valid.
+  [[nodiscard]] ImageView valid_at(int level) const {
+    return valid.empty() ? ImageView{} : valid[static_cast<std::size_t>(level)].view();
+  }
+
   template <class Body>
   void for_each_task(const Body& body) {
     if (pool == nullptr) {
@@ -147,7 +158,7 @@ struct Matcher::State {
                                     double least_contrast) const {
     TraceImage out;
     out.image = pyramid.level(level);
-    if (!valid.empty()) out.valid = valid[static_cast<std::size_t>(level)].view();
+    out.valid = valid_at(level);
     out.least_visible = least_visible;
     out.least_contrast = least_contrast;
     out.any_polarity = plan.coarse.any_polarity;
@@ -357,6 +368,69 @@ void Matcher::State::score_runners_up(std::vector<Match>& matches) {
     matches[t].runner_up = patterns[tasks[t].pattern].candidates[tasks[t].item].runner_up;
 }
 
+Result<void> Matcher::State::make_valid_levels(const ImageView& area, int levels) {
+  if (area.data == nullptr || all_set(area)) return {};
+  auto copy = Image::copy_of(area);
+  if (!copy) return tl::make_unexpected(copy.error());
+  valid.push_back(std::move(*copy));
+  for (int l = 1; l <= levels; ++l) valid.push_back(halved_mask(valid.back().view()));
+  return {};
+}
+
+// Each pattern's coarse search, and room for all that a frame brings.
+void Matcher::State::prepare_patterns() {
+  std::size_t most_tasks = 0;
+  for (PatternState& pattern : patterns) {
+    PatternPlan& plan = pattern.plan;
+    plan.coarse.valid = valid_at(plan.top_level);
+    pattern.coarse.emplace(plan.pyramid, plan.coarse);
+    const std::size_t most = most_coarse(plan.search.params);
+    pattern.peaks.reserve(most);
+    pattern.candidates.reserve(most);
+    pattern.refinements.reserve(most);
+    pattern.losers.reserve(kMostLosers);
+    most_tasks += std::max(pattern.coarse->groups(), most);
+    plan.pyramid.clear();
+    plan.pyramid.shrink_to_fit();
+  }
+  tasks.reserve(most_tasks);
+}
+
+// One a level, shared by the patterns that are searched there, with the widest margin of theirs.
+void Matcher::State::prepare_coarse_images() {
+  for (PatternState& pattern : patterns) {
+    const int level = pattern.plan.top_level;
+    const auto slot = std::find_if(coarse_images.begin(), coarse_images.end(),
+                                   [&](const CoarseSlot& s) { return s.level == level; });
+    pattern.coarse_image = static_cast<std::size_t>(slot - coarse_images.begin());
+    const int margin = pattern.coarse->margin();
+    if (slot != coarse_images.end() && slot->image.margin() >= margin) continue;
+    CoarseImage image(config.width >> level, config.height >> level, margin, valid_at(level));
+    if (slot == coarse_images.end())
+      coarse_images.push_back({level, std::move(image)});
+    else
+      slot->image = std::move(image);
+  }
+}
+
+void Matcher::State::prepare_threads() {
+  int width = 1;
+  int height = 1;
+  for (const PatternState& pattern : patterns) {
+    for (const TraceStep& step : pattern.plan.steps) {
+      width = std::max(width, step.level.pattern.width);
+      height = std::max(height, step.level.pattern.height);
+    }
+  }
+  const int count = pool == nullptr ? 1 : pool->thread_count();
+  for (int t = 0; t < count; ++t) {
+    ThreadScratch scratch;
+    scratch.trace = TraceScratch(width, height);
+    for (const PatternState& pattern : patterns) scratch.coarse.emplace_back(*pattern.coarse);
+    threads.push_back(std::move(scratch));
+  }
+}
+
 Matcher::Matcher(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Matcher::Matcher(Matcher&&) noexcept = default;
 Matcher& Matcher::operator=(Matcher&&) noexcept = default;
@@ -404,60 +478,11 @@ Result<Matcher> Matcher::create(const MatcherConfig& config, ThreadPool* pool) {
   auto pyramid = Pyramid::create(config.width, config.height, config.format, levels);
   if (!pyramid) return tl::make_unexpected(pyramid.error());
   state->pyramid = std::move(*pyramid);
-  if (config.valid.data != nullptr && !all_set(config.valid)) {
-    auto copy = Image::copy_of(config.valid);
-    if (!copy) return tl::make_unexpected(copy.error());
-    state->valid.push_back(std::move(*copy));
-    for (int l = 1; l <= levels; ++l)
-      state->valid.push_back(halved_mask(state->valid.back().view()));
-  }
-
-  int width = 1;
-  int height = 1;
-  std::size_t most_tasks = 0;
-  for (PatternState& pattern : state->patterns) {
-    PatternPlan& plan = pattern.plan;
-    if (!state->valid.empty())
-      plan.coarse.valid = state->valid[static_cast<std::size_t>(plan.top_level)].view();
-    pattern.coarse.emplace(plan.pyramid, plan.coarse);
-    const std::size_t most = most_coarse(plan.search.params);
-    pattern.peaks.reserve(most);
-    pattern.candidates.reserve(most);
-    pattern.refinements.reserve(most);
-    pattern.losers.reserve(kMostLosers);
-    most_tasks += std::max(pattern.coarse->groups(), most);
-    for (const TraceStep& step : plan.steps) {
-      width = std::max(width, step.level.pattern.width);
-      height = std::max(height, step.level.pattern.height);
-    }
-    plan.pyramid.clear();
-    plan.pyramid.shrink_to_fit();
-  }
-  state->tasks.reserve(most_tasks);
-
-  for (PatternState& pattern : state->patterns) {
-    const int level = pattern.plan.top_level;
-    auto& slots = state->coarse_images;
-    const auto slot = std::find_if(slots.begin(), slots.end(),
-                                   [&](const CoarseSlot& s) { return s.level == level; });
-    pattern.coarse_image = static_cast<std::size_t>(slot - slots.begin());
-    const int margin = pattern.coarse->margin();
-    const ImageView valid =
-        state->valid.empty() ? ImageView{} : state->valid[static_cast<std::size_t>(level)].view();
-    if (slot == slots.end())
-      slots.push_back(
-          {level, CoarseImage(config.width >> level, config.height >> level, margin, valid)});
-    else if (slot->image.margin() < margin)
-      slot->image = CoarseImage(config.width >> level, config.height >> level, margin, valid);
-  }
-  const int threads = pool == nullptr ? 1 : pool->thread_count();
-  for (int t = 0; t < threads; ++t) {
-    ThreadScratch scratch;
-    scratch.trace = TraceScratch(width, height);
-    for (const PatternState& pattern : state->patterns)
-      scratch.coarse.emplace_back(*pattern.coarse);
-    state->threads.push_back(std::move(scratch));
-  }
+  if (auto made = state->make_valid_levels(config.valid, levels); !made)
+    return tl::make_unexpected(made.error());
+  state->prepare_patterns();
+  state->prepare_coarse_images();
+  state->prepare_threads();
   return Matcher(std::move(state));
 }
 

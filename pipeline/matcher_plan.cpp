@@ -129,6 +129,81 @@ double light_loss(const PatternPlan& plan, const PatternLevel& level) {
   return std::sqrt((1 + plan.light) / (1 + plan.light / (share * share)));
 }
 
+// Levels of the picture by which a pattern appears larger or smaller than taught.
+struct SizeLevels {
+  int middle = 0;    // at its middle scale: for the way down
+  int smallest = 0;  // at its smallest: for the coarsest level
+};
+
+SizeLevels size_levels_of(const Range& scale) {
+  return {static_cast<int>(std::lround(std::log2(std::sqrt(scale.low * scale.high)))),
+          static_cast<int>(std::floor(std::log2(scale.low) + 0.35))};
+}
+
+int taught_levels(const PatternPlan& plan) {
+  return plan.search.params.levels.value_or(plan.search.pattern->levels);
+}
+
+Result<void> check_levels(const PatternPlan& plan) {
+  const int taught = taught_levels(plan);
+  const int deepest = static_cast<int>(plan.pyramid.size()) - 1;
+  if (taught >= 0 && taught <= deepest) return {};
+  return refuse(plan.search, "levels", std::to_string(taught),
+                "a pattern of this size has 0 to " + std::to_string(deepest));
+}
+
+int top_level_of(const PatternPlan& plan, const SizeLevels& sizes, const MatcherConfig& config) {
+  return std::clamp(taught_levels(plan) + std::min(sizes.smallest, sizes.middle),
+                    std::max(0, sizes.middle), deepest_level(config.width, config.height));
+}
+
+// Which poses the coarsest level tries, and in what picture.
+void plan_coarse_poses(PatternPlan& plan, const PatternLevel& top, double step_deg,
+                       const MatcherConfig& config) {
+  CoarseConfig& coarse = plan.coarse;
+  coarse.level = plan.top_level;
+  coarse.width = config.width >> plan.top_level;
+  coarse.height = config.height >> plan.top_level;
+  coarse.max_sample = config.format == PixelFormat::kGray8 ? kMaxSample8 : kMaxSample16;
+  coarse.angles_deg = plan.search.pattern->round ? std::vector<double>{plan.angles.nearest(0)}
+                                                 : sampled_angles(plan.angles, step_deg);
+  coarse.circular = plan.angles.full() && coarse.angles_deg.size() > 2;
+  coarse.scales = sampled_scales(plan.search.params.scale, one_pixel_turn_deg(top) * kDegToRad);
+  coarse.roi = plan.search.params.roi;
+  coarse.ref_dx = -plan.center_dx;
+  coarse.ref_dy = -plan.center_dy;
+}
+
+Result<void> check_coarse_amount(const PatternPlan& plan) {
+  const double planes = static_cast<double>(plan.coarse.angles_deg.size()) *
+                        static_cast<double>(plan.coarse.scales.size());
+  const double spacing = static_cast<double>(1 << plan.top_level);
+  const double largest = plan.search.params.scale.high / spacing;
+  const double pixels = counting_pixels(plan.pyramid[0]) * largest * largest;
+  if (pixels <= kMostTopPixels && planes <= kMostPlanes) return {};
+  return refuse(plan.search, "levels", std::to_string(taught_levels(plan)),
+                "the coarsest level would hold " + text(pixels) + " pattern pixels in " +
+                    text(planes) + " turned copies; at most " + std::to_string(kMostTopPixels) +
+                    " and " + std::to_string(kMostPlanes) +
+                    " are searched: use more levels or a larger angle_step");
+}
+
+// What a place at the coarsest level must score, and how its pixels are sampled.
+void plan_coarse_scores(PatternPlan& plan, const PatternLevel& top, double step_deg) {
+  const SearchParams& params = plan.search.params;
+  CoarseConfig& coarse = plan.coarse;
+  const double whole = worst_self_score(plan.pyramid, top.level, step_deg);
+  coarse.quincunx =
+      whole < (counting_pixels(top) < kSmallTopPixels ? kLeastSmallSelfScore : kLeastSelfScore);
+  const double self = coarse.quincunx
+                          ? worst_self_score(plan.pyramid, top.level, step_deg, Sampling::kQuincunx)
+                          : whole;
+  coarse.threshold = params.min_score * kCoarseSlack * self * light_loss(plan, top);
+  coarse.least_visible = params.min_visible * share_without(top.width * 1.0, top.height * 1.0, 1.6);
+  coarse.any_polarity = params.polarity == Polarity::kAny;
+  coarse.peaks_per_plane = static_cast<std::size_t>(std::clamp(4 * params.max_matches, 64, 2000));
+}
+
 void plan_steps(PatternPlan& plan, int size_levels, double step_top_deg, bool with_scale) {
   const SearchParams& params = plan.search.params;
   const auto wanted = static_cast<std::size_t>(params.max_matches);
@@ -213,21 +288,10 @@ Result<PatternPlan> plan_pattern(const PatternSearch& search, const MatcherConfi
   plan.angles = normalise_angles(params.angle_deg, params.symmetry);
   plan.pyramid = make_pattern_pyramid(pattern, deepest_level(picture.width, picture.height));
   plan.light = light_at_level_0(plan.pyramid[0], pattern.contrast, config);
-
-  const int deepest = static_cast<int>(plan.pyramid.size()) - 1;
-  const int taught = params.levels.value_or(pattern.levels);
-  if (taught < 0 || taught > deepest) {
-    return refuse(search, "levels", std::to_string(taught),
-                  "a pattern of this size has 0 to " + std::to_string(deepest));
-  }
-  // Levels of the picture by which the pattern appears larger or smaller than taught: for the way
-  // down by its middle scale, for the coarsest level by its smallest.
-  const int size_levels =
-      static_cast<int>(std::lround(std::log2(std::sqrt(params.scale.low * params.scale.high))));
-  const int smallest = static_cast<int>(std::floor(std::log2(params.scale.low) + 0.35));
-  plan.top_level = std::clamp(taught + std::min(smallest, size_levels), std::max(0, size_levels),
-                              deepest_level(config.width, config.height));
-  const PatternLevel& top = level_of(plan, plan.top_level - smallest);
+  if (auto ok = check_levels(plan); !ok) return tl::make_unexpected(ok.error());
+  const SizeLevels sizes = size_levels_of(params.scale);
+  plan.top_level = top_level_of(plan, sizes, config);
+  const PatternLevel& top = level_of(plan, plan.top_level - sizes.smallest);
 
   const bool one_angle =
       plan.angles.ranges.size() == 1 && plan.angles.ranges[0].high - plan.angles.ranges[0].low <= 0;
@@ -235,44 +299,10 @@ Result<PatternPlan> plan_pattern(const PatternSearch& search, const MatcherConfi
   const double step = params.angle_step_deg.value_or(params.levels ? one_pixel_turn_deg(top)
                                                                    : pattern.angle_step_deg);
   const bool with_scale = params.scale.high > params.scale.low;
-
-  plan.coarse.level = plan.top_level;
-  plan.coarse.width = config.width >> plan.top_level;
-  plan.coarse.height = config.height >> plan.top_level;
-  plan.coarse.max_sample = config.format == PixelFormat::kGray8 ? kMaxSample8 : kMaxSample16;
-  plan.coarse.angles_deg = pattern.round ? std::vector<double>{plan.angles.nearest(0)}
-                                         : sampled_angles(plan.angles, step);
-  plan.coarse.circular = plan.angles.full() && plan.coarse.angles_deg.size() > 2;
-  plan.coarse.scales = sampled_scales(params.scale, one_pixel_turn_deg(top) * kDegToRad);
-  const double planes = static_cast<double>(plan.coarse.angles_deg.size()) *
-                        static_cast<double>(plan.coarse.scales.size());
-  const double spacing = static_cast<double>(1 << plan.top_level);
-  const double largest = params.scale.high / spacing;
-  if (counting_pixels(plan.pyramid[0]) * largest * largest > kMostTopPixels ||
-      planes > kMostPlanes) {
-    return refuse(search, "levels", std::to_string(taught),
-                  "the coarsest level would hold " +
-                      text(counting_pixels(plan.pyramid[0]) * largest * largest) +
-                      " pattern pixels in " + text(planes) + " turned copies; at most " +
-                      std::to_string(kMostTopPixels) + " and " + std::to_string(kMostPlanes) +
-                      " are searched: use more levels or a larger angle_step");
-  }
-  const double self_whole = worst_self_score(plan.pyramid, top.level, step);
-  plan.coarse.quincunx = self_whole < (counting_pixels(top) < kSmallTopPixels ? kLeastSmallSelfScore
-                                                                              : kLeastSelfScore);
-  const double self = plan.coarse.quincunx
-                          ? worst_self_score(plan.pyramid, top.level, step, Sampling::kQuincunx)
-                          : self_whole;
-  plan.coarse.threshold = params.min_score * kCoarseSlack * self * light_loss(plan, top);
-  plan.coarse.least_visible =
-      params.min_visible * share_without(top.width * 1.0, top.height * 1.0, 1.6);
-  plan.coarse.any_polarity = params.polarity == Polarity::kAny;
-  plan.coarse.roi = params.roi;
-  plan.coarse.ref_dx = -plan.center_dx;
-  plan.coarse.ref_dy = -plan.center_dy;
-  plan.coarse.peaks_per_plane =
-      static_cast<std::size_t>(std::clamp(4 * params.max_matches, 64, 2000));
-  plan_steps(plan, size_levels, step, with_scale);
+  plan_coarse_poses(plan, top, step, config);
+  if (auto ok = check_coarse_amount(plan); !ok) return tl::make_unexpected(ok.error());
+  plan_coarse_scores(plan, top, step);
+  plan_steps(plan, sizes.middle, step, with_scale);
   plan.refine = make_refine_pattern(plan.steps.back().level, !plan.fixed_angle, with_scale);
   if (!plan.angles.full() && !plan.fixed_angle)
     plan.refine_at_bound = make_refine_pattern(plan.steps.back().level, false, with_scale);

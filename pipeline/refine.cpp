@@ -363,6 +363,57 @@ void score_patch(const TraceLevel& level, const TraceImage& image, const Patch& 
   candidate.score = !seen ? 0 : image.any_polarity ? std::abs(score) : score;
 }
 
+std::size_t index_of(const UprightPattern& p, int x, int y) {
+  return static_cast<std::size_t>(y * p.stride) + static_cast<std::size_t>(x);
+}
+
+bool is_counted(const UprightPattern& p, int x, int y) {
+  return x >= 0 && y >= 0 && x < p.width && y < p.height && p.mask[index_of(p, x, y)] != 0.0F;
+}
+
+// The pixels whose four neighbours count too; all, where few would be left.
+void leave_out_rim(const UprightPattern& full, RefinePattern& out) {
+  out.mask.assign(full.mask.size(), 0.0F);
+  for (int y = 0; y < full.height; ++y) {
+    for (int x = 0; x < full.width; ++x) {
+      if (!is_counted(full, x, y) || !is_counted(full, x - 1, y) || !is_counted(full, x + 1, y) ||
+          !is_counted(full, x, y - 1) || !is_counted(full, x, y + 1))
+        continue;
+      out.mask[index_of(full, x, y)] = 1.0F;
+      out.pixels += 1;
+    }
+  }
+  if (out.pixels >= kLeastLeft * full.pixels) return;
+  out.mask = full.mask;
+  out.pixels = full.pixels;
+}
+
+// The slope at a pixel along (dx, dy), from two neighbours or four; 0 where it has none.
+float slope(const UprightPattern& p, int x, int y, int dx, int dy) {
+  if (!is_counted(p, x - dx, y - dy) || !is_counted(p, x + dx, y + dy)) return 0.0F;
+  const auto difference = [&](int n) {
+    return p.values[index_of(p, x + n * dx, y + n * dy)] -
+           p.values[index_of(p, x - n * dx, y - n * dy)];
+  };
+  const bool wide = is_counted(p, x - 2 * dx, y - 2 * dy) && is_counted(p, x + 2 * dx, y + 2 * dy);
+  return wide ? derivative(difference(1), difference(2)) : difference(1) / 2;
+}
+
+void take_gradients(const UprightPattern& full, RefinePattern& out) {
+  out.values.assign(full.mask.size(), 0.0F);
+  out.gradient_x.assign(full.mask.size(), 0.0F);
+  out.gradient_y.assign(full.mask.size(), 0.0F);
+  for (int y = 0; y < full.height; ++y) {
+    for (int x = 0; x < full.width; ++x) {
+      const std::size_t i = index_of(full, x, y);
+      if (out.mask[i] == 0.0F) continue;
+      out.values[i] = full.values[i];
+      out.gradient_x[i] = slope(full, x, y, 1, 0);
+      out.gradient_y[i] = slope(full, x, y, 0, 1);
+    }
+  }
+}
+
 }  // namespace
 
 RefinePattern make_refine_pattern(const TraceLevel& level, bool with_angle, bool with_scale,
@@ -372,48 +423,8 @@ RefinePattern make_refine_pattern(const TraceLevel& level, bool with_angle, bool
   out.with_angle = with_angle;
   out.with_scale = with_scale;
   const UprightPattern& full = level.pattern;
-  const auto at = [&](int x, int y) {
-    return static_cast<std::size_t>(y * full.stride) + static_cast<std::size_t>(x);
-  };
-  const auto counts = [&](int x, int y) {
-    return x >= 0 && y >= 0 && x < full.width && y < full.height && full.mask[at(x, y)] != 0.0F;
-  };
-  out.mask.assign(full.mask.size(), 0.0F);
-  for (int y = 0; y < full.height; ++y) {
-    for (int x = 0; x < full.width; ++x) {
-      if (!counts(x, y) || !counts(x - 1, y) || !counts(x + 1, y) || !counts(x, y - 1) ||
-          !counts(x, y + 1))
-        continue;
-      out.mask[at(x, y)] = 1.0F;
-      out.pixels += 1;
-    }
-  }
-  if (out.pixels < kLeastLeft * full.pixels) {
-    out.mask = full.mask;
-    out.pixels = full.pixels;
-  }
-  out.values.assign(full.mask.size(), 0.0F);
-  out.gradient_x.assign(full.mask.size(), 0.0F);
-  out.gradient_y.assign(full.mask.size(), 0.0F);
-  for (int y = 0; y < full.height; ++y) {
-    for (int x = 0; x < full.width; ++x) {
-      if (out.mask[at(x, y)] == 0.0F) continue;
-      out.values[at(x, y)] = full.values[at(x, y)];
-      const auto value = [&](int px, int py) { return full.values[at(px, py)]; };
-      if (counts(x - 1, y) && counts(x + 1, y)) {
-        const float near = value(x + 1, y) - value(x - 1, y);
-        const bool wide = counts(x - 2, y) && counts(x + 2, y);
-        out.gradient_x[at(x, y)] =
-            wide ? derivative(near, value(x + 2, y) - value(x - 2, y)) : near / 2;
-      }
-      if (counts(x, y - 1) && counts(x, y + 1)) {
-        const float near = value(x, y + 1) - value(x, y - 1);
-        const bool wide = counts(x, y - 2) && counts(x, y + 2);
-        out.gradient_y[at(x, y)] =
-            wide ? derivative(near, value(x, y + 2) - value(x, y - 2)) : near / 2;
-      }
-    }
-  }
+  leave_out_rim(full, out);
+  take_gradients(full, out);
   out.columns.assign(static_cast<std::size_t>(full.stride), 0.0F);
   for (int x = 0; x < full.width; ++x)
     out.columns[static_cast<std::size_t>(x)] =

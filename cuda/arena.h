@@ -68,6 +68,7 @@ class ScratchLayout {
   std::size_t size_ = 0;
 };
 
+// All of it zero; waits.
 template <class Describe>
 [[nodiscard]] Result<DeviceBuffer> allocate_scratch(const std::shared_ptr<const Device>& device,
                                                     const Describe& describe) {
@@ -77,6 +78,11 @@ template <class Describe>
   if (!memory) return memory;
   ScratchLayout layout(memory->address());
   describe(layout);
+  auto stream = Stream::create(device);
+  if (!stream) return tl::make_unexpected(stream.error());
+  if (auto ok = stream->fill(memory->pointer(), 0, memory->size_bytes()); !ok)
+    return tl::make_unexpected(ok.error());
+  if (auto ok = stream->wait(); !ok) return tl::make_unexpected(ok.error());
   return memory;
 }
 

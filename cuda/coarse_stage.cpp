@@ -69,15 +69,12 @@ void CoarseStage::lay_out(ScratchLayout& memory, Places& places) {
       memory.take(searches * static_cast<std::size_t>(p.select_limit) * sizeof(TracedCandidate));
 }
 
+// Zeros are what is around the pictures, and maps without a score.
 Result<void> CoarseStage::allocate(const std::shared_ptr<const Device>& device, Places& places) {
   auto scratch = allocate_scratch(device, [&](ScratchLayout& memory) { lay_out(memory, places); });
   if (!scratch) return tl::make_unexpected(scratch.error());
   scratch_ = std::move(*scratch);
-  // The zeros around the pictures, and maps without a score.
-  auto stream = Stream::create(device);
-  if (!stream) return tl::make_unexpected(stream.error());
-  if (auto ok = stream->fill(scratch_.pointer(), 0, scratch_.size_bytes()); !ok) return ok;
-  return stream->wait();
+  return {};
 }
 
 Result<void> CoarseStage::fill_places(const std::shared_ptr<const Device>& device,

@@ -87,7 +87,10 @@ Result<void> Device::read_properties(int ordinal) {
                                "cuDeviceTotalMem");
       !ok)
     return ok;
+  return read_attributes(device);
+}
 
+Result<void> Device::read_attributes(DeviceHandle device) {
   int integrated = 0, map_host = 0, managed = 0, concurrent = 0;
   const std::pair<Attribute, int*> wanted[] = {
       {Attribute::kComputeCapabilityMajor, &properties_.major},

@@ -88,6 +88,7 @@ class Device {
  private:
   Device() = default;
   [[nodiscard]] Result<void> read_properties(int ordinal);
+  [[nodiscard]] Result<void> read_attributes(DeviceHandle device);
   [[nodiscard]] Result<void> load_image(const std::string& wanted);
 
   std::shared_ptr<const Driver> driver_;

@@ -45,6 +45,11 @@ bool suits(const DeviceImage& image, int architecture) {
   return false;
 }
 
+// "universal_sm_30": one form of the universal image.
+std::string form_name(const DeviceImage& image) {
+  return image.name + "_sm_" + std::to_string(image.architecture);
+}
+
 // In their order; forms of one image have one name.
 std::vector<std::string> unique_names(const std::vector<DeviceImage>& images) {
   std::vector<std::string> names;
@@ -79,6 +84,10 @@ Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& imag
   const int architecture = 10 * major + minor;
   std::vector<DeviceImage> found;
   for (const DeviceImage& image : images) {
+    if (image.kind == ImageKind::kUniversal && wanted == form_name(image)) {
+      found.push_back(image);
+      found.back().name = wanted;
+    }
     if (wanted != "auto" && image.name != wanted) continue;
     if (suits(image, architecture)) found.push_back(image);
   }

@@ -39,7 +39,9 @@ struct DeviceImage {
 // of its own architecture, then of an older one of the same major number (Tegra's and the others'
 // are not exchanged), PTX no newer than the GPU, the universal image's form for it. `wanted` is
 // compute.image:
-// "auto", or a name; asked for by name, that image alone. Fails with kInvalidArgument naming what
+// "auto", or a name; asked for by name, that image alone. A test may also name a form of the
+// universal image, "universal_sm_30", and gets it whether it suits the GPU or not, under that name;
+// the configuration takes no such name. Fails with kInvalidArgument naming what
 // there is where nothing suits.
 //   images_for(embedded_images(), 9, 0, "auto")  ->  sm_90, universal
 [[nodiscard]] Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& images,

@@ -83,6 +83,15 @@ Result<void> Stream::wait() const {
   return api.check(api.stream_synchronize(stream_.get()), "cuStreamSynchronize");
 }
 
+Result<Stream> open_first_gpu() {
+  auto driver = Driver::open();
+  if (!driver) return tl::make_unexpected(driver.error());
+  auto device = Device::open(*driver, 0, "auto");
+  if (!device) return tl::make_unexpected(device.error());
+  if (auto ok = (*device)->make_current(); !ok) return tl::make_unexpected(ok.error());
+  return Stream::create(*device);
+}
+
 Result<void> Graph::begin(Stream& stream) {
   const Driver& api = stream.device_->driver();
   if (!api.has_graphs()) return fail(ErrorCode::kUnsupported, api.missing_graphs());

@@ -64,6 +64,10 @@ class Stream {
   bool synchronous_ = false;
 };
 
+// A stream of the machine's first GPU, with the best image for it and current for this thread; the
+// stream keeps the GPU open. For programs that do one thing; the service's GPU is in backend.h.
+[[nodiscard]] Result<Stream> open_first_gpu();
+
 // Launches recorded once and replayed as one.
 //   auto graph = Graph::record(stream, [&] { return enqueue_frame(); });   // runs nothing
 //   graph->replay(stream);

@@ -75,10 +75,7 @@ Result<void> TraceStage::allocate_scratch(const std::shared_ptr<const Device>& d
   });
   if (!scratch) return tl::make_unexpected(scratch.error());
   scratch_ = std::move(*scratch);
-  auto stream = Stream::create(device);
-  if (!stream) return tl::make_unexpected(stream.error());
-  if (auto ok = stream->fill(scratch_.pointer(), 0, scratch_.size_bytes()); !ok) return ok;
-  return stream->wait();
+  return {};
 }
 
 Result<void> TraceStage::allocate_results(const std::shared_ptr<const Device>& device) {

@@ -68,6 +68,21 @@ TEST(DeviceImage, TakesTheUniversalImagesFormForTheGpusWarps) {
   EXPECT_EQ(70, form_for(12, 0));
 }
 
+// So that a GPU of today can try what Tegra K1 runs.
+TEST(DeviceImage, GivesATestTheFormThatItNamesWhateverTheGpu) {
+  for (const int form : {30, 70}) {
+    SCOPED_TRACE(form);
+    const std::string name = "universal_sm_" + std::to_string(form);
+    for (const int major : {3, 9}) {
+      const auto found = images_for(images(), major, 0, name);
+      ASSERT_TRUE(found) << found.error().message;
+      ASSERT_EQ(found->size(), 1U);
+      EXPECT_EQ(found->front().architecture, form);
+      EXPECT_EQ(found->front().name, name);
+    }
+  }
+}
+
 TEST(DeviceImage, NamesWhatThereIsWhereNothingSuits) {
   EXPECT_THAT(names_for(9, 0, "sm_75"),
               ElementsAre("compute.image: sm_75 has nothing for this GPU (compute capability 9.0); "

@@ -245,16 +245,12 @@ Result<void> measure_sizes(Stream& stream) {
 }
 
 Result<void> run(int repetitions, const std::vector<std::string>& pictures) {
-  auto driver = Driver::open();
-  if (!driver) return tl::make_unexpected(driver.error());
-  auto device = Device::open(*driver, 0, "auto");
-  if (!device) return tl::make_unexpected(device.error());
-  if (auto ok = (*device)->make_current(); !ok) return ok;
-  auto stream = Stream::create(*device);
+  auto stream = open_first_gpu();
   if (!stream) return tl::make_unexpected(stream.error());
+  const auto& device = stream->device();
   std::printf("%s; %dx%d, connectivity 8, microseconds by device events, %d repetitions\n",
-              (*device)->description().c_str(), kSide, kSide, repetitions);
-  const auto npp = NppLabels::create(*device, kSide, kSide);
+              device->description().c_str(), kSide, kSide, repetitions);
+  const auto npp = NppLabels::create(device, kSide, kSide);
   if (!npp) std::printf("%s\n", npp.error().message.c_str());
   std::printf("%-14s %9s %9s %9s %11s %13s %9s %9s\n", "picture", "count", "median", "worst",
               "statistics", "+ to the host", npp ? "NPP" : "", npp ? "compress" : "");

@@ -1,5 +1,6 @@
 // What the tests on a GPU share: the device, opened once with the image that PATTERND_TEST_IMAGE
-// names (auto) through the driver that PATTERND_TEST_DRIVER names (the system's), and pictures.
+// names (auto; universal_sm_30 for the form that Tegra K1 runs) through the driver that
+// PATTERND_TEST_DRIVER names (the system's), and pictures.
 #pragma once
 
 #include <gtest/gtest.h>

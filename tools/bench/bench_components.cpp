@@ -205,16 +205,6 @@ Result<void> run_pictures(const Arguments& a, const Options& options) {
   return {};
 }
 
-// The GPU that the report's programs B to D run on, where there is one.
-Result<cuda::Stream> open_gpu() {
-  auto driver = cuda::Driver::open();
-  if (!driver) return tl::make_unexpected(driver.error());
-  auto device = cuda::Device::open(*driver, 0, "auto");
-  if (!device) return tl::make_unexpected(device.error());
-  if (auto ok = (*device)->make_current(); !ok) return tl::make_unexpected(ok.error());
-  return cuda::Stream::create(*device);
-}
-
 struct ReportLine {
   int width = 0;
   double a_s = 0;
@@ -280,7 +270,7 @@ Result<ReportLine> measure_report_line(const Arguments& a, const Options& option
 
 // R7: a photograph at four widths, similarity, 8 neighbours; programs A to D and the service's own.
 Result<void> run_report(const Arguments& a, const Options& options) {
-  const auto gpu = open_gpu();
+  const auto gpu = cuda::open_first_gpu();
   if (!options.json) {
     std::printf("%s; one core, grey photograph, similarity 10, connectivity 8, processor time\n",
                 machine_line().c_str());

@@ -78,16 +78,11 @@ Result<void> label_by_program(const Stream& stream, const cuda::DeviceView& pict
 
 Result<Labelled> label_on_cuda(const ImageView& image, const BlobParams& params,
                                const std::string& method) {
-  auto driver = cuda::Driver::open();
-  if (!driver) return tl::make_unexpected(driver.error());
-  auto device = cuda::Device::open(*driver, 0, "auto");
-  if (!device) return tl::make_unexpected(device.error());
-  if (auto ok = (*device)->make_current(); !ok) return tl::make_unexpected(ok.error());
-  auto stream = Stream::create(*device);
+  const auto stream = cuda::open_first_gpu();
   if (!stream) return tl::make_unexpected(stream.error());
   auto labels = Image::create(image.width, image.height, PixelFormat::kLabel32);
   if (!labels) return tl::make_unexpected(labels.error());
-  auto picture = DevicePicture::create(*device, image.width, image.height, image.format);
+  auto picture = DevicePicture::create(stream->device(), image.width, image.height, image.format);
   if (!picture) return tl::make_unexpected(picture.error());
   if (auto ok = cuda::upload(*stream, image, picture->view()); !ok)
     return tl::make_unexpected(ok.error());

@@ -14,8 +14,8 @@ namespace {
 
 // Frames on their way to us: one written, one in the sink, two that wait.
 constexpr std::size_t kOnTheWay = 4;
-// What elements keep without saying so.
-constexpr std::size_t kSpare = 2;
+// What elements keep without saying so: the frames that a decoder goes on to read.
+constexpr std::size_t kSpare = 4;
 constexpr std::size_t kMostLeases = 64;
 constexpr unsigned kRowAlignment = 64 - 1;  // as a mask; as aligned_stride_bytes()
 
@@ -27,11 +27,47 @@ struct Allocator {
   MemoryReference* memory;
 };
 
+// One of its buffers, or a part of one.
+struct Memory {
+  GstMemory parent;
+  FrameBuffer* buffer;
+};
+
+GstreamerMemory& memory_of(GstAllocator* allocator) {
+  return **reinterpret_cast<Allocator*>(allocator)->memory;
+}
+
 GstMemory* allocate(GstAllocator* self, gsize size, GstAllocationParams* params) {
+  // (Copies are asked for with an alignment of their own: ours is a page's.)
   const bool plain = params->flags == 0 && params->prefix == 0 && params->padding == 0;
-  GstMemory* const ours =
-      plain ? (*reinterpret_cast<Allocator*>(self)->memory)->lease(size) : nullptr;
-  return ours != nullptr ? ours : gst_allocator_alloc(nullptr, size, params);
+  FrameBuffer* const buffer = plain ? memory_of(self).lease(size) : nullptr;
+  if (buffer == nullptr) return gst_allocator_alloc(nullptr, size, params);
+  auto* const made = new Memory{{}, buffer};
+  gst_memory_init(&made->parent, GstMemoryFlags{}, self, nullptr, buffer->size_bytes, params->align,
+                  0, size);
+  return &made->parent;
+}
+
+void free_memory(GstAllocator* self, GstMemory* memory) {
+  const std::unique_ptr<Memory> ended(reinterpret_cast<Memory*>(memory));
+  if (memory->parent == nullptr) memory_of(self).end_lease(ended->buffer);
+}
+
+gpointer map_memory(GstMemory* memory, gsize, GstMapFlags) {
+  return reinterpret_cast<Memory*>(memory)->buffer->data;
+}
+
+void unmap_memory(GstMemory*) {}
+
+// A part, which keeps the whole.
+GstMemory* share_memory(GstMemory* memory, gssize offset, gssize size) {
+  GstMemory* const whole = memory->parent != nullptr ? memory->parent : memory;
+  const auto skipped = static_cast<gsize>(offset);
+  const gsize bytes = size == -1 ? memory->size - skipped : static_cast<gsize>(size);
+  auto* const made = new Memory{{}, reinterpret_cast<Memory*>(memory)->buffer};
+  gst_memory_init(&made->parent, GST_MEMORY_FLAG_READONLY, memory->allocator, whole,
+                  memory->maxsize, memory->align, memory->offset + skipped, bytes);
+  return &made->parent;
 }
 
 void finalize_allocator(GObject* object) {
@@ -41,13 +77,24 @@ void finalize_allocator(GObject* object) {
 
 void initialise_allocator_class(gpointer type_class, gpointer) {
   GST_ALLOCATOR_CLASS(type_class)->alloc = allocate;
+  GST_ALLOCATOR_CLASS(type_class)->free = free_memory;
   G_OBJECT_CLASS(type_class)->finalize = finalize_allocator;
+}
+
+// Copies of our memory are GStreamer's default: by our allocator. (A decoder gives a copy of each
+// frame that it goes on to read.)
+void initialise_allocator(GTypeInstance* instance, gpointer) {
+  auto* const allocator = reinterpret_cast<GstAllocator*>(instance);
+  allocator->mem_type = "PatterndMemory";
+  allocator->mem_map = map_memory;
+  allocator->mem_unmap = unmap_memory;
+  allocator->mem_share = share_memory;
 }
 
 GstObjectPtr<GstAllocator> make_allocator(MemoryReference memory) {
   static const GType type = g_type_register_static_simple(
       GST_TYPE_ALLOCATOR, "PatterndAllocator", sizeof(GstAllocatorClass),
-      initialise_allocator_class, sizeof(Allocator), nullptr, GTypeFlags{});
+      initialise_allocator_class, sizeof(Allocator), initialise_allocator, GTypeFlags{});
   auto* const made = static_cast<Allocator*>(g_object_new(type, nullptr));
   gst_object_ref_sink(made);
   made->memory = new MemoryReference(std::move(memory));
@@ -60,9 +107,7 @@ GstAllocator* allocator_of(GstBufferPool* pool) {
   return static_cast<GstAllocator*>(g_object_get_data(G_OBJECT(pool), kAllocatorKey));
 }
 
-GstreamerMemory& memory_of(GstBufferPool* pool) {
-  return **reinterpret_cast<Allocator*>(allocator_of(pool))->memory;
-}
+GstreamerMemory& memory_of(GstBufferPool* pool) { return memory_of(allocator_of(pool)); }
 
 GstBufferPoolClass* parent_pool_class() {
   return GST_BUFFER_POOL_CLASS(g_type_class_peek(GST_TYPE_VIDEO_BUFFER_POOL));
@@ -142,7 +187,7 @@ bool answer(GstQuery* query, const MemoryReference& memory) {
   if (gst_video_info_align(&padded, &alignment)) memory->expect_size(GST_VIDEO_INFO_SIZE(&padded));
   const auto allocator = make_allocator(memory);
   const auto size = static_cast<guint>(GST_VIDEO_INFO_SIZE(&info));
-  const auto least = static_cast<guint>(memory->most_lent() + kOnTheWay);
+  const auto least = static_cast<guint>(kOnTheWay);
   if (wants_pool == TRUE) {
     const auto pool = make_pool(allocator.get());
     GstStructure* config = gst_buffer_pool_get_config(pool.get());
@@ -169,19 +214,6 @@ GstPadProbeReturn on_query(GstPad*, GstPadProbeInfo* info, gpointer data) {
 }
 
 }  // namespace
-
-// Keeps all that it points to until GStreamer frees the memory.
-struct GstreamerMemory::Lease {
-  MemoryReference from;
-  FrameBuffer* buffer;
-
-  static void end(gpointer data) {
-    const std::unique_ptr<Lease> lease(static_cast<Lease*>(data));
-    const std::lock_guard<std::mutex> lock(lease->from->mutex_);
-    lease->from->ring_.give_back(lease->buffer);
-    --lease->from->leased_;
-  }
-};
 
 GstreamerMemory::GstreamerMemory(FrameAllocator& frames, std::size_t lent)
     : frames_(frames),
@@ -231,7 +263,7 @@ void GstreamerMemory::give_back(FrameBuffer* buffer) {
   --taken_;
 }
 
-GstMemory* GstreamerMemory::lease(std::size_t size_bytes) {
+FrameBuffer* GstreamerMemory::lease(std::size_t size_bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   // Where the allocator has no more, what there is has to do.
   const std::size_t each = std::max(size_bytes, size_bytes_);
@@ -243,13 +275,18 @@ GstMemory* GstreamerMemory::lease(std::size_t size_bytes) {
     return nullptr;
   }
   ++leased_;
-  return gst_memory_new_wrapped(GstMemoryFlags{}, buffer->data, buffer->size_bytes, 0, size_bytes,
-                                new Lease{shared_from_this(), buffer}, Lease::end);
+  return buffer;
+}
+
+void GstreamerMemory::end_lease(FrameBuffer* buffer) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ring_.give_back(buffer);
+  --leased_;
 }
 
 void GstreamerMemory::expect_count(std::size_t buffers) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  most_leases_ = std::max(most_leases_, std::min(buffers + kSpare, kMostLeases));
+  most_leases_ = std::max(most_leases_, std::min(lent_ + buffers + kSpare, kMostLeases));
 }
 
 void GstreamerMemory::expect_size(std::size_t size_bytes) {

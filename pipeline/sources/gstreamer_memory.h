@@ -45,15 +45,14 @@ class GstreamerMemory : public std::enable_shared_from_this<GstreamerMemory> {
   [[nodiscard]] FrameBuffer* take();
   void give_back(FrameBuffer* buffer);
 
-  // A buffer of ours as GStreamer's memory, or null where none is left or large enough.
-  [[nodiscard]] GstMemory* lease(std::size_t size_bytes);
-  // An element's pool needs that many buffers; or buffers of that size.
+  // A buffer for an element, or null where none is left or large enough; end the lease.
+  [[nodiscard]] FrameBuffer* lease(std::size_t size_bytes);
+  void end_lease(FrameBuffer* buffer);
+  // An element's pool needs that many buffers beside those lent; or buffers of that size.
   void expect_count(std::size_t buffers);
   void expect_size(std::size_t size_bytes);
 
  private:
-  struct Lease;
-
   FrameAllocator& frames_;
   const std::shared_ptr<FrameAllocator> shared_;  // the same, where it is shared
   const std::size_t lent_;

@@ -19,15 +19,20 @@ constexpr double kPi = 3.141592653589793;
 
 TEST(PortableMath, AgreesWithTheCLibrary) {
   // Farther out the comparison's own product, angle · π, is off by more than ours.
-  for (double angle = -180; angle <= 180; angle += 0.37) {
+  for (int i = 0; i <= 972; ++i) {
+    const double angle = -180 + 0.37 * i;
     const SinCos turn = sin_cos_deg(angle);
     EXPECT_NEAR(turn.sin, std::sin(angle * kPi / 180), 1e-15) << angle;
     EXPECT_NEAR(turn.cos, std::cos(angle * kPi / 180), 1e-15) << angle;
   }
-  for (double value = 1e-9; value < 1e9; value *= 1.37)
+  for (int i = 0; i < 132; ++i) {  // up to 1e9
+    const double value = 1e-9 * std::pow(1.37, i);
     EXPECT_NEAR(natural_log(value), std::log(value), 1e-14 * (1 + std::abs(std::log(value))));
-  for (double value = -50; value < 50; value += 0.7)
+  }
+  for (int i = 0; i < 143; ++i) {
+    const double value = -50 + 0.7 * i;
     EXPECT_NEAR(exponential(value) / std::exp(value), 1, 1e-12) << value;
+  }
 }
 
 TEST(PortableMath, TurnsByQuartersExactly) {
@@ -97,8 +102,10 @@ TEST(SplinePicture, GivesTheDerivativesOfItsOwnValues) {
   const auto spline = SplinePicture::create(picture.view());
   ASSERT_TRUE(spline);
   constexpr double kStep = 1e-3;
-  for (double y = 0.3; y < 30; y += 3.7) {
-    for (double x = 0.1; x < 39; x += 1.3) {
+  for (int row = 0; row < 9; ++row) {
+    for (int column = 0; column < 30; ++column) {
+      const double x = 0.1 + 1.3 * column;
+      const double y = 0.3 + 3.7 * row;
       const auto sample = spline->sample(x, y);
       EXPECT_NEAR(sample.dx,
                   (spline->value(x + kStep, y) - spline->value(x - kStep, y)) / (2 * kStep), 1e-3);
@@ -122,9 +129,11 @@ double counted_share(double f, double a, double b) {
 TEST(Coverage, IsTheExactShareOnThePositiveSideOfALine) {
   for (const auto& [a, b] :
        {std::pair{1.0, 0.0}, std::pair{1.0, 1.0}, std::pair{0.3, 0.9}, std::pair{1e-7, 0.25}}) {
-    for (double f = -1.2; f <= 1.2; f += 0.07)
+    for (int i = 0; i <= 34; ++i) {
+      const double f = -1.2 + 0.07 * i;
       EXPECT_NEAR(positive_share(f, a, b), counted_share(f, a, b), 0.004)
           << f << " " << a << " " << b;
+    }
   }
   EXPECT_EQ(positive_share(0.1, 0, 0), 1);
   EXPECT_EQ(positive_share(-0.1, 0, 0), 0);

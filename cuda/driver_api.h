@@ -74,6 +74,7 @@ inline constexpr unsigned kManagedAttachHost = 0x2;
 inline constexpr unsigned kManagedAttachSingle = 0x4;
 inline constexpr unsigned kStreamNonBlocking = 0x1;
 inline constexpr unsigned kEventDefault = 0x0;
+inline constexpr unsigned kEventBlockingSync = 0x1;
 inline constexpr unsigned kEventDisableTiming = 0x2;
 inline constexpr unsigned kEventRecordExternal = 0x1;
 inline constexpr int kCaptureModeThreadLocal = 1;

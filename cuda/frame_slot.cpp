@@ -6,6 +6,12 @@
 #include "pipeline/frame_checks.h"
 
 namespace patternd::cuda {
+namespace {
+
+// As the service's compute thread, which asks is_done() as long before it sleeps.
+constexpr std::int64_t kAwakeNs = 1'000'000;
+
+}  // namespace
 
 Result<std::unique_ptr<FrameSlot>> FrameSlot::create(const std::shared_ptr<const Device>& device,
                                                      std::shared_ptr<const FramePlan> plan) {
@@ -23,6 +29,9 @@ Result<void> FrameSlot::allocate(const std::shared_ptr<const Device>& device) {
     if (!event) return tl::make_unexpected(event.error());
     moment = std::move(*event);
   }
+  auto done = Event::create_to_sleep_for(device);
+  if (!done) return tl::make_unexpected(done.error());
+  done_ = std::move(*done);
   auto luma = LumaStage::create(device, plan_->mode, plan_->config, {plan_, &plan_->luma});
   if (!luma) return tl::make_unexpected(luma.error());
   luma_ = std::move(*luma);
@@ -129,7 +138,7 @@ Result<void> FrameSlot::read_times(StageTimes& times) const {
 
 Result<void> FrameSlot::finish(FrameResult& result) {
   result.clear();
-  if (auto ok = stream_->wait(); !ok) return ok;
+  if (auto ok = stream_->wait(done_, kAwakeNs); !ok) return ok;
   if (auto ok = read_times(result.times); !ok) return ok;
   if (!matcher_) return {};
   const StageTimer timer(result.times, Stage::kRefine);

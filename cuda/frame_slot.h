@@ -60,6 +60,7 @@ class FrameSlot {
   std::shared_ptr<const FramePlan> plan_;
   std::optional<Stream> stream_;
   std::array<Event, kTimedStages.size() + 1> moments_;
+  Event done_;  // to wait for
   std::optional<LumaStage> luma_;
   std::optional<GpuMatcher> matcher_;
   std::optional<GpuBlobStage> blobs_;

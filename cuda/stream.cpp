@@ -2,13 +2,24 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <thread>
+
+#include "pipeline/stage.h"
 
 namespace patternd::cuda {
 
 Result<Event> Event::create(const std::shared_ptr<const Device>& device) {
+  return create(device, kEventDefault);
+}
+
+Result<Event> Event::create_to_sleep_for(const std::shared_ptr<const Device>& device) {
+  return create(device, kEventBlockingSync | kEventDisableTiming);
+}
+
+Result<Event> Event::create(const std::shared_ptr<const Device>& device, unsigned flags) {
   EventHandle handle = nullptr;
   const Driver& api = device->driver();
-  if (auto ok = api.check(api.event_create(&handle, kEventDefault), "cuEventCreate"); !ok)
+  if (auto ok = api.check(api.event_create(&handle, flags), "cuEventCreate"); !ok)
     return tl::make_unexpected(ok.error());
   Event event;
   event.device_ = device;
@@ -81,6 +92,19 @@ bool Stream::is_idle() const { return device_->driver().stream_query(stream_.get
 Result<void> Stream::wait() const {
   const Driver& api = device_->driver();
   return api.check(api.stream_synchronize(stream_.get()), "cuStreamSynchronize");
+}
+
+Result<void> Stream::wait(const Event& done, std::int64_t awake_ns) const {
+  const std::int64_t start_ns = monotonic_ns();
+  while (!is_idle()) {
+    if (monotonic_ns() - start_ns < awake_ns) {
+      std::this_thread::yield();
+      continue;
+    }
+    if (auto ok = record(done); !ok) return ok;
+    if (auto ok = done.wait(); !ok) return ok;
+  }
+  return wait();  // which tells of a failure
 }
 
 Result<Stream> open_first_gpu() {

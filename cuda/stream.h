@@ -12,6 +12,9 @@ namespace patternd::cuda {
 class Event {
  public:
   [[nodiscard]] static Result<Event> create(const std::shared_ptr<const Device>& device);
+  // One that wait() sleeps for until the device's interrupt, rather than ask it all the time.
+  [[nodiscard]] static Result<Event> create_to_sleep_for(
+      const std::shared_ptr<const Device>& device);
   [[nodiscard]] EventHandle get() const { return event_.get(); }
   // Waits until the stream has passed it.
   [[nodiscard]] Result<void> wait() const;
@@ -19,6 +22,8 @@ class Event {
   [[nodiscard]] Result<std::int64_t> ns_since(const Event& start) const;
 
  private:
+  [[nodiscard]] static Result<Event> create(const std::shared_ptr<const Device>& device,
+                                            unsigned flags);
   std::shared_ptr<const Device> device_;
   Owner<EventHandle> event_;
 };
@@ -53,6 +58,10 @@ class Stream {
   [[nodiscard]] bool is_idle() const;
   // Waits until everything enqueued so far is done.
   [[nodiscard]] Result<void> wait() const;
+  // The same, for work that may take long. Asks the device without a pause for `awake_ns`: what is
+  // done by then is known a microsecond later, where an interrupt takes tens. Then sleeps, so that
+  // a slow GPU does not cost a core. `done` is recorded for it, one made by create_to_sleep_for.
+  [[nodiscard]] Result<void> wait(const Event& done, std::int64_t awake_ns) const;
 
  private:
   friend class Graph;

@@ -12,6 +12,9 @@ constexpr std::int64_t kFailureLogNs = 10'000'000'000;
 // While a frame is in flight and another may come, the device and the queue are watched by turns:
 // without a pause at first, because most frames are done by then and would otherwise be published
 // late; then with pauses of this share of the time waited, so that a slow one does not cost a core.
+// Nobody could wait for both at once, short of a thread of its own for the device, whose waking
+// would cost as much again. Where no further frame has room, collect() waits, and sleeps for a slow
+// device.
 constexpr std::int64_t kNoPauseNs = 1'000'000;
 constexpr std::int64_t kPauseShare = 16;
 

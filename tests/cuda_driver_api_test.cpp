@@ -59,6 +59,7 @@ TEST(CudaDriverApi, HasTheNumbersOfTheDriversHeader) {
   EXPECT_TRUE(same(kManagedAttachSingle, CU_MEM_ATTACH_SINGLE));
   EXPECT_TRUE(same(kStreamNonBlocking, CU_STREAM_NON_BLOCKING));
   EXPECT_TRUE(same(kEventDefault, CU_EVENT_DEFAULT));
+  EXPECT_TRUE(same(kEventBlockingSync, CU_EVENT_BLOCKING_SYNC));
   EXPECT_TRUE(same(kEventDisableTiming, CU_EVENT_DISABLE_TIMING));
   EXPECT_TRUE(same(kEventRecordExternal, CU_EVENT_RECORD_EXTERNAL));
   EXPECT_TRUE(same(kCaptureModeThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));

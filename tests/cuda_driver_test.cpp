@@ -125,6 +125,36 @@ TEST_F(FakeDriver, TurnsTheFailureOfAnyCallIntoAnError) {
   EXPECT_TRUE(use_a_device());
 }
 
+// What a stream is waited for: asked awake, then slept for.
+TEST_F(FakeDriver, IsAskedWhetherAStreamIsDoneAndThenSleptFor) {
+  if (embedded_images().empty()) GTEST_SKIP() << "this build has no device images";
+  const auto driver = Driver::open(PATTERND_FAKE_FAILING);
+  ASSERT_TRUE(driver) << driver.error().message;
+  const auto device = Device::open(*driver, 0, "auto");
+  ASSERT_TRUE(device) << device.error().message;
+  const auto stream = Stream::create(*device);
+  const auto done = Event::create_to_sleep_for(*device);
+  ASSERT_TRUE(stream && done);
+  const auto keep_busy = symbol<void (*)(int)>("fake_keep_busy");
+  const auto slept = symbol<int (*)()>("fake_waits_asleep");
+  constexpr std::int64_t kHour = 3'600'000'000'000;
+  const int before = slept();
+  keep_busy(1000);
+  EXPECT_TRUE(stream->wait(*done, kHour));
+  EXPECT_EQ(slept(), before);
+  EXPECT_TRUE(stream->wait(*done, 0));  // there is nothing to wait for
+  EXPECT_EQ(slept(), before);
+  keep_busy(1'000'000'000);
+  EXPECT_TRUE(stream->wait(*done, 0));
+  EXPECT_EQ(slept(), before + 1);
+  keep_busy(3);
+  reset(1, 719, true);
+  const auto failed = stream->wait(*done, kHour);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ErrorCode::kDevice);
+  reset(0);
+}
+
 TEST_F(FakeDriver, SurvivesADeviceThatIsLostForGood) {
   if (embedded_images().empty()) GTEST_SKIP() << "this build has no device images";
   for (int n = 1; n <= 40; ++n) {  // later ones only free

@@ -18,6 +18,8 @@ int failing_call = 0;  // counting from 1; 0: none
 Status failure = 999;
 int major_capability = 9;
 bool on_all_later = false;
+int queries_until_idle = 0;  // of a stream
+int waits_asleep = 0;        // for events that are made to sleep for
 
 Status count() {
   ++calls;
@@ -29,6 +31,8 @@ template <class Handle>
 Handle some_handle() {
   return reinterpret_cast<Handle>(std::uintptr_t{64});
 }
+
+EventHandle event_to_sleep_for() { return reinterpret_cast<EventHandle>(std::uintptr_t{128}); }
 
 // What has been allocated and not freed, with its bytes: a context takes it along when it ends.
 std::map<void*, std::size_t> memory_of_context;
@@ -99,6 +103,9 @@ FAKE std::size_t fake_bytes_held() {
   return bytes;
 }
 FAKE std::size_t fake_bytes_sent() { return bytes_sent; }
+// Streams are at work for so many queries, or until somebody waits for an event.
+FAKE void fake_keep_busy(int queries) { queries_until_idle = queries; }
+FAKE int fake_waits_asleep() { return waits_asleep; }
 FAKE void fake_set_capability(int major) { major_capability = major; }
 
 FAKE Status cuInit(unsigned) { return count(); }
@@ -211,19 +218,28 @@ FAKE Status cuStreamCreate(StreamHandle* stream, unsigned) {
 }
 FAKE Status cuStreamDestroy_v2(StreamHandle) { return count(); }
 FAKE Status cuStreamSynchronize(StreamHandle) { return count(); }
-FAKE Status cuStreamQuery(StreamHandle) { return count(); }
+FAKE Status cuStreamQuery(StreamHandle) {
+  if (queries_until_idle == 0) return count();
+  --queries_until_idle;
+  return kNotReady;
+}
 FAKE Status cuStreamWaitEvent(StreamHandle, EventHandle, unsigned) { return count(); }
 FAKE Status cuStreamAttachMemAsync(StreamHandle, DevicePointer, std::size_t, unsigned) {
   return count();
 }
-FAKE Status cuEventCreate(EventHandle* event, unsigned) {
+FAKE Status cuEventCreate(EventHandle* event, unsigned flags) {
   const Status status = count();
-  if (status == kSuccess) *event = some_handle<EventHandle>();
+  if (status == kSuccess)
+    *event = (flags & kEventBlockingSync) != 0 ? event_to_sleep_for() : some_handle<EventHandle>();
   return status;
 }
 FAKE Status cuEventDestroy_v2(EventHandle) { return count(); }
 FAKE Status cuEventRecord(EventHandle, StreamHandle) { return count(); }
-FAKE Status cuEventSynchronize(EventHandle) { return count(); }
+FAKE Status cuEventSynchronize(EventHandle event) {
+  if (event == event_to_sleep_for()) ++waits_asleep;
+  queries_until_idle = 0;
+  return count();
+}
 FAKE Status cuEventElapsedTime(float* ms, EventHandle, EventHandle) {
   *ms = 0.001F;
   return count();

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "tools/synth/board.h"
 #include "tools/synth/coverage.h"
 #include "tools/synth/portable_math.h"
 #include "tools/synth/random.h"
@@ -51,6 +52,29 @@ TEST(Random, GivesTheSameNumbersOnEveryMachine) {
   EXPECT_NE(Random(42).bits(), Random(43).bits());
   EXPECT_NE(Random(42, 1).bits(), Random(42, 2).bits());
   EXPECT_NE(Random(42, 1, 1).bits(), Random(42, 1, 2).bits());
+}
+
+// Clang works out arguments from the left, GCC from the right.
+TEST(Random, GivesTheSameBoardsWithEveryCompiler) {
+  BoardFace face;
+  face.columns = 9;
+  face.rows = 6;
+  face.square_mm = 30;
+  Lens lens;
+  lens.model = LensModel::kBrownConrady;
+  lens.camera_matrix = {800, 0, 399.5, 0, 800, 299.5, 0, 0, 1};
+  BoardOptions options;
+  options.width = 800;
+  options.height = 600;
+  Random random(5);
+  const auto pose = random_board_pose(face, lens, options, 35, random);
+  ASSERT_TRUE(pose) << pose.error().message;
+  const double expected[] = {0.9712562109745208, 0.2052277420131094, -0.1205941397897007,
+                             -164.4203886069777, -27.8822593101622,  526.2433281301442};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(pose->rotation[i], expected[i], 1e-12);
+    EXPECT_NEAR(pose->translation_mm[i], expected[i + 3], 1e-9);
+  }
 }
 
 TEST(Random, DrawsNormalNumbersWithTheRightMoments) {

@@ -138,9 +138,11 @@ Result<BoardPose> random_board_pose(const BoardFace& face, const Lens& lens,
   const double fill = std::max((high.x - low.x) / options.width, (high.y - low.y) / options.height);
   for (int attempt = 0; attempt < 5000; ++attempt) {
     BoardPose pose;
-    pose.rotation = turned(random.uniform(-most_tilt_deg, most_tilt_deg) * kDegree,
-                           random.uniform(-most_tilt_deg, most_tilt_deg) * kDegree,
-                           random.uniform(-25, 25) * kDegree);
+    // One statement each: the order in which arguments are worked out is the compiler's.
+    const double az = random.uniform(-25, 25) * kDegree;
+    const double ay = random.uniform(-most_tilt_deg, most_tilt_deg) * kDegree;
+    const double ax = random.uniform(-most_tilt_deg, most_tilt_deg) * kDegree;
+    pose.rotation = turned(ax, ay, az);
     const double distance = lens.camera_matrix[0] * fill * random.uniform(1.1, 2.2);
     const Point2 place{random.uniform(-0.5, 0.5) * options.width,
                        random.uniform(-0.5, 0.5) * options.height};

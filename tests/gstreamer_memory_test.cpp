@@ -143,6 +143,19 @@ TEST(GstreamerMemory, IsWrittenIntoThroughConvertersQueuesAndWhatPassesFramesOn)
   }
 }
 
+TEST(GstreamerMemory, TakesTheFramesThatADecoderGoesOnToRead) {
+  Rig rig(
+      "videotestsrc pattern=smpte75 ! video/x-raw,width=322,height=242,framerate=50/1"
+      " ! vp8enc deadline=1 ! avdec_vp8 max-threads=1");
+  const std::string failure = rig.start();
+  if (failure.find("no element") != std::string::npos)
+    GTEST_SKIP() << "gstreamer1.0-libav or vp8enc is not installed";
+  ASSERT_EQ(failure, "");
+  EXPECT_EQ(rig.source.capture_path(), CapturePath::kAllocator);
+  EXPECT_EQ(play(rig, 20).size(), 20U);
+  EXPECT_EQ(rig.copied(), 0U);
+}
+
 TEST(GstreamerMemory, IsCopiedIntoOnceWhereAnElementRefusesIt) {
   Rig rig(still("format=GRAY8,width=320,height=240", kRefuses));
   ASSERT_EQ(rig.start(), "");
@@ -206,6 +219,19 @@ class Element {
     gst_query_unref(query);
     gst_caps_unref(caps);
     return GstObjectPtr<GstBufferPool>(offered);
+  }
+
+  // The allocator that is offered beside.
+  [[nodiscard]] GstObjectPtr<GstAllocator> allocator(const std::string& caps_text) const {
+    GstCaps* caps = gst_caps_from_string(caps_text.c_str());
+    GstQuery* query = gst_query_new_allocation(caps, FALSE);
+    GstAllocator* offered = nullptr;
+    if (gst_pad_query(pad_, query) && gst_query_get_n_allocation_params(query) == 1)
+      gst_query_parse_nth_allocation_param(query, 0, &offered, nullptr);
+    EXPECT_EQ(gst_query_get_n_allocation_pools(query), 0U);
+    gst_query_unref(query);
+    gst_caps_unref(caps);
+    return GstObjectPtr<GstAllocator>(offered);
   }
 
  private:
@@ -279,6 +305,35 @@ TEST(GstreamerMemory, HasGStreamersRowsWhereTheElementKnowsOfNoStrides) {
   EXPECT_EQ(gst_buffer_get_video_meta(buffers.front()), nullptr);
   EXPECT_EQ(count_ours(buffers, *frames), 1U);
   gst_buffer_pool_set_active(pool.get(), FALSE);
+}
+
+TEST(GstreamerMemory, IsGivenToAnElementThatMakesItsOwnPool) {
+  ASSERT_TRUE(initialise_gstreamer());
+  const auto frames = std::make_shared<test::FrameMemory>();
+  const auto memory = std::make_shared<GstreamerMemory>(*frames, kLent);
+  memory->set_growing(true);
+  const Element element(*memory);
+  const auto allocator = element.allocator(kCaps);
+  ASSERT_NE(allocator, nullptr);
+  const struct {
+    GstAllocationParams params;
+    bool ours;
+  } kCases[] = {{{GstMemoryFlags{}, 15, 0, 0, {}}, true},
+                {{GstMemoryFlags{}, 15, 0, 64, {}}, true},
+                {{GstMemoryFlags{}, 15, 64, 0, {}}, false},
+                {{GST_MEMORY_FLAG_ZERO_PADDED, 15, 0, 64, {}}, false}};
+  for (auto each : kCases) {
+    GstMemory* const made = gst_allocator_alloc(allocator.get(), 64 * 48, &each.params);
+    ASSERT_NE(made, nullptr);
+    gsize room = 0;
+    EXPECT_EQ(gst_memory_get_sizes(made, nullptr, &room), 64U * 48);
+    EXPECT_GE(room, 64U * 48 + each.params.padding);
+    GstMapInfo map;
+    ASSERT_TRUE(gst_memory_map(made, &map, GST_MAP_WRITE));
+    EXPECT_EQ(frames->block_of(map.data) < frames->count(), each.ours);
+    gst_memory_unmap(made, &map);
+    gst_memory_unref(made);
+  }
 }
 
 TEST(GstreamerMemory, CopiesAndPartsOfItsBuffersAreSoundAndItsOwn) {

@@ -1,7 +1,6 @@
 #include "pipeline/sources/gstreamer_memory.h"
 
 #include <algorithm>
-#include <array>
 #include <gst/video/gstvideometa.h>
 #include <gst/video/gstvideopool.h>
 #include <gst/video/video.h>
@@ -38,9 +37,9 @@ GstreamerMemory& memory_of(GstAllocator* allocator) {
 }
 
 GstMemory* allocate(GstAllocator* self, gsize size, GstAllocationParams* params) {
-  // (Copies are asked for with an alignment of their own: ours is a page's.)
-  const bool plain = params->flags == 0 && params->prefix == 0 && params->padding == 0;
-  FrameBuffer* const buffer = plain ? memory_of(self).lease(size) : nullptr;
+  // (Any alignment will do: ours is a page's. Zeros around the pixels would have to be written.)
+  const bool plain = params->flags == 0 && params->prefix == 0 && params->padding <= size;
+  FrameBuffer* const buffer = plain ? memory_of(self).lease(size + params->padding) : nullptr;
   if (buffer == nullptr) return gst_allocator_alloc(nullptr, size, params);
   auto* const made = new Memory{{}, buffer};
   gst_memory_init(&made->parent, GstMemoryFlags{}, self, nullptr, buffer->size_bytes, params->align,
@@ -127,6 +126,7 @@ gboolean configure_pool(GstBufferPool* pool, GstStructure* config) {
   gst_buffer_pool_config_get_params(config, nullptr, nullptr, &least, nullptr);
   memory_of(pool).expect_count(least);
   GstAllocationParams params;
+  gst_allocation_params_init(&params);
   gst_buffer_pool_config_get_allocator(config, nullptr, &params);
   gst_buffer_pool_config_set_allocator(config, allocator_of(pool), &params);
   if (gst_buffer_pool_config_has_option(config, GST_BUFFER_POOL_OPTION_VIDEO_META)) {

@@ -51,7 +51,7 @@ std::string make_film(const std::string& muxer, int sound_s, const std::string& 
   const auto kinds = static_cast<GstMessageType>(GST_MESSAGE_EOS | GST_MESSAGE_ERROR);
   GstMessage* message = gst_bus_timed_pop_filtered(bus, kPatience, kinds);
   const bool written = message != nullptr && GST_MESSAGE_TYPE(message) == GST_MESSAGE_EOS;
-  const std::string why = written ? "" : message != nullptr ? bus_error_text(message) : "too slow";
+  std::string why = written ? "" : message != nullptr ? bus_error_text(message) : "too slow";
   if (message != nullptr) gst_message_unref(message);
   gst_object_unref(bus);
   gst_element_set_state(pipeline.get(), GST_STATE_NULL);

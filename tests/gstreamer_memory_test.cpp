@@ -443,12 +443,14 @@ TEST(GstreamerMemory, StaysWithFramesHeldOverTheEndAndAnotherStart) {
   rig.source.stop();
   EXPECT_EQ(packed(held->image), pixels);
   ASSERT_EQ(rig.start(), "");
+  // (The pool that the held frame is of keeps all its buffers until then, so some may be copied.)
   EXPECT_EQ(play(rig, 40).size(), 40U);
-  EXPECT_EQ(rig.copied(), 0U);
   EXPECT_EQ(packed(held->image), pixels);
   rig.source.release(held);
   ASSERT_EQ(rig.start(), "");
+  const std::uint64_t copied = rig.copied();
   EXPECT_EQ(play(rig, 40).size(), 40U);
+  EXPECT_EQ(rig.copied(), copied);
   EXPECT_LE(rig.memory->count(), kMostBlocks);
 }
 

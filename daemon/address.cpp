@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <charconv>
 #include <netinet/in.h>
+#include <sys/stat.h>
 
 #include "pipeline/utf8.h"
 
@@ -34,6 +35,11 @@ HostAndPort split(std::string_view text) {
   return {text.substr(0, colon), text.substr(colon + 1), false};
 }
 
+bool is_socket(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
 bool is_literal(const std::string& host, bool bracketed) {
   in6_addr any{};
   return inet_pton(bracketed ? AF_INET6 : AF_INET, host.c_str(), &any) == 1;
@@ -57,7 +63,7 @@ Result<Address> parse_tcp_address(std::string_view text) {
 
 Result<Address> parse_service_address(std::string_view text) {
   Address address;
-  if (text.find('/') != std::string_view::npos) {
+  if (text.find('/') != std::string_view::npos || is_socket(std::string(text))) {
     address.kind = Address::Kind::kUnix;
     address.path = std::string(text);
     if (text.size() <= kMaxUnixPath) return address;

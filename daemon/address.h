@@ -23,8 +23,8 @@ struct Address {
 
 // "127.0.0.1:5577", "[::1]:5577", "localhost:5577". The error says what would be right.
 [[nodiscard]] Result<Address> parse_tcp_address(std::string_view text);
-// What a person writes for a running service: ADDRESS:PORT, ADDRESS, :PORT, or a path (with a '/')
-// of a Unix socket. Names of hosts are accepted.
+// What a person writes for a running service: ADDRESS:PORT, ADDRESS, :PORT, or the path of a Unix
+// socket: what has a '/', or stands in this folder as a socket. Names of hosts are accepted.
 [[nodiscard]] Result<Address> parse_service_address(std::string_view text);
 // The way it is written: "127.0.0.1:5577", "[::1]:5577", "/run/patternd/patternd.sock".
 [[nodiscard]] std::string shown(const Address& address);

@@ -32,6 +32,9 @@ Result<Image> decode_jpeg(const std::uint8_t* data, std::size_t size, const std:
                           &colorspace) != 0) {
     return malformed();
   }
+  // The library is content with a file that ends before it says its size.
+  if (width < 1 || height < 1)
+    return fail(ErrorCode::kParse, name + ": is no good JPEG: cut short");
   const bool gray = colorspace == TJCS_GRAY;
   auto image = Image::create(width, height, gray ? PixelFormat::kGray8 : PixelFormat::kRgb8);
   if (!image) return fail(image.error().code, name + ": " + image.error().message);

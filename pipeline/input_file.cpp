@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,6 +75,18 @@ Result<std::vector<std::uint8_t>> read_file(const std::string& path, std::size_t
   const auto file = InputFile::open(path);
   if (!file) return tl::make_unexpected(file.error());
   return file->read(limit_bytes);
+}
+
+Result<void> keep_inputs(const std::string& output, const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    // Not the same where one of them is not there.
+    std::error_code ignored;
+    if (output.empty() || !std::filesystem::equivalent(output, input, ignored)) continue;
+    return fail(ErrorCode::kInvalidArgument,
+                output + ": would be written over, but it is also read here" +
+                    (input == output ? "" : " (" + input + ")") + "; give another name");
+  }
+  return {};
 }
 
 tl::unexpected<Error> too_large(const std::string& name, std::size_t limit_bytes) {

@@ -48,6 +48,10 @@ class InputFile {
 // A whole file in memory: open() and read().
 [[nodiscard]] Result<std::vector<std::uint8_t>> read_file(const std::string& path,
                                                           std::size_t limit_bytes);
+// kInvalidArgument where `output` is one of `inputs`, however the two are spelled or linked: a
+// command must not write over what it reads. Empty names are none.
+[[nodiscard]] Result<void> keep_inputs(const std::string& output,
+                                       const std::vector<std::string>& inputs);
 // The error of a file that has more than `limit_bytes`.
 [[nodiscard]] tl::unexpected<Error> too_large(const std::string& name, std::size_t limit_bytes);
 

@@ -38,8 +38,13 @@ bool better_rival(const Candidate& a, const Candidate& b) {
 }
 
 bool in_roi(const std::optional<Roi>& roi, const Match& match) {
-  return !roi || (match.x_px >= roi->x && match.x_px <= roi->x + roi->width &&
-                  match.y_px >= roi->y && match.y_px <= roi->y + roi->height);
+  // Results give thousandths of a pixel: a match that is reported at the rim is inside.
+  constexpr double kRounding = 0.0005;
+  const auto within = [](double at, double low, double extent) {
+    return at >= low - kRounding && at <= low + extent + kRounding;
+  };
+  return !roi ||
+         (within(match.x_px, roi->x, roi->width) && within(match.y_px, roi->y, roi->height));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "pipeline/matcher_plan.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "pipeline/match_choice.h"
 #include "pipeline/pattern_pyramid.h"
@@ -32,8 +32,8 @@ constexpr double kTraceSlack = 0.96;
 
 std::string text(double value) {
   char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.6g", value);
-  return buffer;
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return {buffer, end.ptr};
 }
 
 bool within(double value, double low, double high) { return value >= low && value <= high; }
@@ -243,9 +243,9 @@ std::optional<ParamFault> find_fault(const SearchParams& p) {
   if (p.max_matches < 1 || p.max_matches > 1000)
     return ParamFault{"max_matches", std::to_string(p.max_matches), "it must be 1 to 1000"};
   for (const Range& range : p.angle_deg) {
-    if (!within(range.low, -3600, 3600) || !within(range.high, range.low, 3600)) {
+    if (!within(range.low, -360, 360) || !within(range.high, range.low, 360)) {
       return ParamFault{"angle", "[" + text(range.low) + ", " + text(range.high) + "]",
-                        "it must be [low, high] in degrees with low <= high"};
+                        "it must be [low, high] in degrees with -360 <= low <= high <= 360"};
     }
   }
   if (!within(p.scale.low, 0.1, 10) || !within(p.scale.high, p.scale.low, 10)) {
@@ -268,7 +268,8 @@ std::optional<ParamFault> find_fault(const SearchParams& p) {
     return ParamFault{"roi",
                       "[" + text(p.roi->x) + ", " + text(p.roi->y) + ", " + text(p.roi->width) +
                           ", " + text(p.roi->height) + "]",
-                      "it must be [x, y, width, height] in pixels with a width and height above 0"};
+                      "it must be [x, y, width, height] in pixels, -1e6 to 1e6, with a width and "
+                      "height above 0"};
   }
   return std::nullopt;
 }

@@ -102,19 +102,34 @@ Result<Pattern> load_pattern(const std::string& path, const std::string& name) {
   return pattern;
 }
 
-Result<void> save_pattern(const std::string& path, const Pattern& pattern) {
+Result<PatternFiles> pattern_files(const std::string& path, bool masked) {
   if (!is_yaml(path))
     return fail(ErrorCode::kInvalidArgument,
                 path + ": a pattern file's name must end in .yaml or .yml");
-  const fs::path stem = fs::path(path).replace_extension();
-  const std::string picture = stem.string() + ".png";
-  const std::string mask = stem.string() + "_mask.png";
-  if (auto ok = write_image(picture, pattern.picture.view()); !ok) return ok;
-  if (!pattern.mask.empty()) {
-    if (auto ok = write_image(mask, pattern.mask.view()); !ok) return ok;
+  const std::string stem = fs::path(path).replace_extension().string();
+  PatternFiles files{path, stem + ".png", masked ? stem + "_mask.png" : ""};
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) return files;  // taught anew
+  for (const std::string& picture : {files.picture, files.mask}) {
+    if (picture.empty() || !fs::exists(picture, ignored)) continue;
+    return fail(ErrorCode::kInvalidArgument,
+                picture +
+                    ": is there already, and the pattern's picture would be written over it; "
+                    "give the pattern another name, or remove the file");
   }
-  std::string text = "picture: " + quoted(fs::path(picture).filename().string()) + "\n";
-  if (!pattern.mask.empty()) text += "mask: " + quoted(fs::path(mask).filename().string()) + "\n";
+  return files;
+}
+
+Result<void> save_pattern(const std::string& path, const Pattern& pattern) {
+  const auto files = pattern_files(path, !pattern.mask.empty());
+  if (!files) return tl::make_unexpected(files.error());
+  if (auto ok = write_image(files->picture, pattern.picture.view()); !ok) return ok;
+  if (!files->mask.empty()) {
+    if (auto ok = write_image(files->mask, pattern.mask.view()); !ok) return ok;
+  }
+  std::string text = "picture: " + quoted(fs::path(files->picture).filename().string()) + "\n";
+  if (!files->mask.empty())
+    text += "mask: " + quoted(fs::path(files->mask).filename().string()) + "\n";
   text += "reference_px: [" + number(pattern.ref_x) + ", " + number(pattern.ref_y) + "]\n";
   if (!pattern.calibration.empty()) text += "calibration: " + quoted(pattern.calibration) + "\n";
   text += "levels: " + std::to_string(pattern.levels) + "\n";

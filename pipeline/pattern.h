@@ -42,6 +42,14 @@ struct TeachOptions {
 // NAME.yaml with its pictures beside it, or a plain picture, which is taught on loading.
 [[nodiscard]] Result<Pattern> load_pattern(const std::string& path, const std::string& name);
 // Writes `path` (YAML) and its PNGs beside it, each whole or not at all.
+// The files that save_pattern(path, …) writes: the YAML file, its picture, its mask. A PNG in the
+// place of the latter two that belongs to no pattern file of this name is kInvalidArgument.
+struct PatternFiles {
+  std::string yaml;
+  std::string picture;
+  std::string mask;
+};
+[[nodiscard]] Result<PatternFiles> pattern_files(const std::string& path, bool masked);
 [[nodiscard]] Result<void> save_pattern(const std::string& path, const Pattern& pattern);
 
 }  // namespace patternd

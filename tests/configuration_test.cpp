@@ -4,6 +4,10 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sstream>
+#include <string>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "daemon/configuration_keys.h"
 #include "pipeline/image_file.h"
@@ -351,6 +355,19 @@ TEST(ConfigurationReadme, HasTheTableOfKeysThatTheCodeHas) {
       << configuration_key_table();
   for (const std::string_view key : later_keys())
     EXPECT_NE(readme.find("`" + std::string(key) + "`"), std::string::npos) << key;
+}
+
+TEST(Address, IsAUnixSocketThatStandsInThisFolder) {
+  const std::string name = "patternd-test-" + std::to_string(::getpid()) + ".sock";
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un place{};
+  place.sun_family = AF_UNIX;
+  name.copy(place.sun_path, sizeof place.sun_path - 1);
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
+  EXPECT_EQ(shown(*parse_service_address(name)), name);
+  ::unlink(name.c_str());
+  ::close(listener);
+  EXPECT_EQ(shown(*parse_service_address(name)), name + ":5577");
 }
 
 TEST(Address, IsReadInEveryFormAndShownAsWritten) {

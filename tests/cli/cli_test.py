@@ -112,6 +112,66 @@ class Cli(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (2, ""), words)
             self.assertIn(f"patternctl {words[0]}: {name}: pictures are written as .png or .p", done.stderr)
 
+    def test_writes_over_nothing_that_it_reads(self):
+        photo = self.folder / "part.png"
+        photo.write_bytes(self.sample("graf1.png").read_bytes())
+        link = self.folder / "link.png"
+        link.symlink_to(photo)
+        other = self.folder / "other.png"
+        other.hardlink_to(photo)
+        camera = self.folder / "camera.yaml"
+        camera.write_text("image_size: [800, 640]\nlens: {model: none}\n")
+        points = self.folder / "points.json"
+        points.write_text("100 100 0 0\n500 100 100 0\n500 400 100 75\n100 400 0 75\n")
+        calibrate = ["calibrate", "--lens", camera, "--points", points]
+        before = {path: path.read_bytes() for path in self.folder.iterdir()}
+        for words in (["label", "--otsu", photo, link],
+                      ["label", "--otsu", "--draw", other, photo],
+                      ["rectify", "--calibration", camera, photo, link],
+                      ["match", "--pattern", photo, "--draw", other, photo],
+                      ["match", "--pattern", other, "--draw", link, self.sample("graf3.png")],
+                      ["synth", "scene", "--calibration", camera, "-o", self.folder],
+                      ["synth", "board", "--calibration", camera, "-o", self.folder],
+                      [*calibrate, "-o", self.folder / "new.yaml", "--report", points]):
+            done = run(*words)
+            if words[0] == "calibrate" and "is not installed" in done.stderr:
+                continue  # of a package that this build leaves out
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertIn(": would be written over, but it is also read here", done.stderr, words)
+        for output in ("part", "other"):
+            done = run("teach", photo, "--roi", "300,200,120,100", "-o", self.folder / f"{output}.yaml")
+            self.assertEqual((done.returncode, done.stdout), (2, ""), output)
+            self.assertIn(f"{output}.png: is there already, and the pattern's picture would be written over it; give",
+                          done.stderr)
+        done = run(*calibrate, "-o", photo)
+        if "is not installed" not in done.stderr:
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("part.png: must end in .yaml or .yml", done.stderr)
+        self.assertEqual({path: path.read_bytes() for path in self.folder.iterdir()}, before)
+
+    def test_teaches_a_pattern_anew_over_its_own_files(self):
+        photo = self.sample("graf1.png")
+        self.teach(photo, "300,200,120,100")
+        self.teach(photo, "310,200,130,100")
+        done = run("teach", self.folder / "part.png", "--roi", "0,0,100,100", "-o", self.folder / "part.yaml")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("part.png: would be written over, but it is also read here", done.stderr)
+        self.assertTrue(run("match", "--pattern", self.folder / "part.yaml", photo).stdout)
+
+    def test_finds_at_the_rim_of_the_roi_what_is_reported_there(self):
+        photo = self.sample("graf1.png")
+        pattern, _ = self.teach(photo, "300,200,120,100")
+        for roi in ("359.5,249.5,1,1", "359,249,0.5,0.5"):
+            best = json.loads(run("match", "--pattern", pattern, "--roi", roi, photo).stdout)["matches"][0]
+            self.assertEqual((best["x_px"], best["y_px"]), (359.5, 249.5))
+
+    def test_says_that_a_jpeg_ends_before_its_size(self):
+        cut = self.folder / "cut.jpg"
+        cut.write_bytes(self.sample("left01.jpg").read_bytes()[:12])
+        done = run("label", "--otsu", cut)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("cut.jpg: is no good JPEG: ", done.stderr)
+
     def test_names_the_word_that_it_does_not_know_and_the_nearest_that_it_does(self):
         board = ["synth", "board", "-o", self.folder / "board"]
         for words, message in (
@@ -177,8 +237,12 @@ class Cli(unittest.TestCase):
     def test_blames_the_option_of_a_search_that_is_out_of_range(self):
         for words, message in ((["--min-score", "2"], "--min-score: 2; it must be over 0 and at most 1"),
                                (["--max-matches", "0"], "--max-matches: 0; it must be 1 to 1000"),
-                               (["--roi", "0,0,0,0"], "--roi: [0, 0, 0, 0]; it must be [x, y, width, height] in pixels with a width"),
-                               (["--angle", "20,10"], "--angle: [20, 10]; it must be [low, high] in degrees"),
+                               (["--min-score", "1.0000001"], "--min-score: 1.0000001; it must be over 0 and at most 1"),
+                               (["--roi", "0,0,0,0"],
+                                "--roi: [0, 0, 0, 0]; it must be [x, y, width, height] in pixels, -1e6 to 1e6, with a width and"),
+                               (["--roi", "0,0,1e300,9"], "--roi: [0, 0, 1e+300, 9]; it must be [x, y, width, height] in pixels, -1e6"),
+                               (["--angle", "20,10"], "--angle: [20, 10]; it must be [low, high] in degrees with -360 <= low"),
+                               (["--angle", "0,1e9"], "--angle: [0, 1e+09]; it must be [low, high] in degrees with -360 <= low"),
                                (["--symmetry", "0"], "--symmetry: 0; it must be 1 to 360")):
             done = run("match", "--pattern", "none.yaml", *words, "none.png")
             self.assertEqual((done.returncode, done.stdout), (2, ""), words)

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 
 #include "pipeline/decimal_number.h"
 #include "pipeline/image_file.h"
+#include "pipeline/input_file.h"
 #include "tools/calibrate/calibration_run.h"
 #include "tools/calibrate/conversions.h"
 #include "tools/calibrate/point_pairs.h"
@@ -189,12 +191,32 @@ void show_progress(const StreamProgress& p) {
                static_cast<unsigned long long>(p.with_board), p.taken, p.coverage * 100);
 }
 
+// By their names no output is a picture, and none is what is read. --lens alone may be: a lens that
+// gets a plane.
+Result<void> check_outputs(const Arguments& a) {
+  const auto ends_in = [](const std::string& name, std::initializer_list<const char*> endings) {
+    const std::string ending = std::filesystem::path(name).extension().string();
+    return name.empty() || std::find(endings.begin(), endings.end(), ending) != endings.end();
+  };
+  if (!ends_in(a.output, {".yaml", ".yml"}))
+    return tl::make_unexpected(wrong_use("-o: " + a.output + ": must end in .yaml or .yml"));
+  if (!ends_in(a.report, {".json"}))
+    return tl::make_unexpected(wrong_use("--report: " + a.report + ": must end in .json"));
+  std::vector<std::string> inputs = a.request.pictures;
+  inputs.insert(inputs.end(), a.pair_files.begin(), a.pair_files.end());
+  inputs.insert(inputs.end(), {a.request.opencv_file, a.request.ros_file, a.request.plane_picture});
+  for (const std::string& output : {a.output, a.opencv_output, a.report})
+    if (auto kept = keep_inputs(output, inputs); !kept) return kept;
+  return {};
+}
+
 Result<void> run(Arguments& a) {
   if (auto done = settle(a); !done) return done;
   if (!a.print_board.empty()) return print_board(a);
   if (a.output.empty() && a.opencv_output.empty()) {
     return tl::make_unexpected(wrong_use("-o camera.yaml is missing: where to write the result"));
   }
+  if (auto named = check_outputs(a); !named) return named;
   if (!a.request.drawings.empty()) {
     std::error_code failed;
     std::filesystem::create_directories(a.request.drawings, failed);

@@ -15,6 +15,7 @@
 #include "pipeline/components.h"
 #include "pipeline/components_selection.h"
 #include "pipeline/image_file.h"
+#include "pipeline/input_file.h"
 #include "tools/patternctl/label_cuda.h"
 #include "tools/patternctl/label_files.h"
 #include "tools/patternctl/number_list.h"
@@ -242,6 +243,8 @@ Result<void> label(const LabelArguments& a, bool json) {
     if (auto ok = check_label_file_name(a.output); !ok) return ok;
   if (!a.draw.empty())
     if (auto ok = check_image_file_name(a.draw, true); !ok) return ok;
+  for (const std::string& written : {a.output, a.draw})
+    if (auto ok = keep_inputs(written, {a.input}); !ok) return ok;
   auto labelled = label_picture(a);
   if (!labelled) return tl::make_unexpected(labelled.error());
   if (auto ok = write_pictures(a, *labelled); !ok) return ok;

@@ -12,6 +12,7 @@
 #include "daemon/result_line.h"
 #include "pipeline/frame_processor.h"
 #include "pipeline/image_file.h"
+#include "pipeline/input_file.h"
 #include "pipeline/matcher_plan.h"
 #include "pipeline/pattern_calibration.h"
 #include "pipeline/rectify.h"
@@ -183,6 +184,8 @@ Result<void> match(MatchArguments& arguments) {
   complete(arguments);
   if (!arguments.draw.empty())
     if (auto named = check_image_file_name(arguments.draw, true); !named) return named;
+  for (const auto* inputs : {&arguments.images, &arguments.patterns})
+    if (auto kept = keep_inputs(arguments.draw, *inputs); !kept) return kept;
   if (auto sound = check_params(arguments.params); !sound) return sound;
   auto searches = load_patterns(arguments);
   if (!searches) return tl::make_unexpected(searches.error());

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pipeline/image_file.h"
+#include "pipeline/input_file.h"
 #include "pipeline/rectify.h"
 #include "tools/patternctl/rectify_cuda.h"
 #include "tools/usage_error.h"
@@ -54,6 +55,7 @@ Result<Image> rectify_picture(const RectifyArguments& a) {
 
 Result<void> run(const RectifyArguments& a, bool json) {
   if (auto named = check_image_file_name(a.output); !named) return named;
+  if (auto kept = keep_inputs(a.output, {a.input, a.calibration}); !kept) return kept;
   auto output = rectify_picture(a);
   if (!output) return tl::make_unexpected(output.error());
   if (auto written = write_image(a.output, std::as_const(*output).view()); !written) {

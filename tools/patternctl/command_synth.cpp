@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/camera_model.h"
+#include "pipeline/input_file.h"
 #include "pipeline/thread_pool.h"
 #include "tools/patternctl/command_synth_board.h"
 #include "tools/patternctl/number_list.h"
@@ -143,6 +144,7 @@ Result<std::optional<SceneRenderer>> make_moved(const SynthArguments& a, const s
 }
 
 Result<void> make(const SynthArguments& a, bool recording, bool json) {
+  if (auto kept = keep_inputs(a.output + "/camera.yaml", {a.calibration}); !kept) return kept;
   const auto scene = make_scene(a);
   if (!scene) return tl::make_unexpected(scene.error());
   ThreadPool pool(0);

@@ -14,6 +14,7 @@
 
 #include "calibration/plane_output.h"
 #include "pipeline/image_file.h"
+#include "pipeline/input_file.h"
 #include "tools/synth/board.h"
 #include "tools/usage_error.h"
 
@@ -100,6 +101,8 @@ std::vector<Point2> face_points(const synth::BoardFace& face) {
 }
 
 Result<void> make(BoardArguments a) {
+  for (const char* written : {"/camera.yaml", "/plane.png"})
+    if (auto kept = keep_inputs(a.output + written, {a.calibration, a.picture}); !kept) return kept;
   const auto face = make_face(a);
   if (!face) return tl::make_unexpected(face.error());
   auto camera = make_lens(a);

@@ -14,6 +14,7 @@
 
 #include "calibration/camera_model.h"
 #include "pipeline/image_file.h"
+#include "pipeline/input_file.h"
 #include "pipeline/matcher.h"
 #include "pipeline/pattern.h"
 #include "pipeline/rectify.h"
@@ -140,9 +141,21 @@ Result<std::string> name_of_output(const std::string& output) {
                                                " of UTF-8");
 }
 
+// Before anything is read: a picture is not lost to its own pattern.
+Result<void> keep_what_is_read(const TeachArguments& arguments) {
+  const auto files = pattern_files(arguments.output, !arguments.mask.empty());
+  if (!files) return tl::make_unexpected(files.error());
+  for (const std::string& written : {files->yaml, files->picture, files->mask}) {
+    auto kept = keep_inputs(written, {arguments.image, arguments.mask, arguments.calibration});
+    if (!kept) return kept;
+  }
+  return {};
+}
+
 Result<void> teach(const TeachArguments& arguments, bool json) {
   const auto name = name_of_output(arguments.output);
   if (!name) return tl::make_unexpected(name.error());
+  if (auto kept = keep_what_is_read(arguments); !kept) return kept;
   auto picture = read_image(arguments.image);
   if (!picture) return tl::make_unexpected(picture.error());
   TeachOptions options;
@@ -213,7 +226,10 @@ void add_teach(CLI::App& program, Context& context) {
                       "Pyramid levels above level 0; default: chosen");
   command->add_option("--angle-step", arguments->angle_step_deg,
                       "Degrees at the coarsest level; default: chosen");
-  command->add_option("-o,--output", arguments->output, "The pattern file to write: NAME.yaml")
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "The pattern file to write: NAME.yaml; NAME.png, and NAME_mask.png with --mask, "
+                   "are written beside it")
       ->required();
   command->callback([arguments, &context] {
     if (auto ok = teach(*arguments, context.json); !ok) context.fail("teach", ok.error());

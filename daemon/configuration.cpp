@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "daemon/configuration_sections.h"
 #include "pipeline/image_file.h"
+#include "pipeline/latency_log.h"
 #include "pipeline/pattern_calibration.h"
 #include "pipeline/utf8.h"
 
@@ -167,6 +169,34 @@ void load_parts(const YamlNode& root, Configuration& configuration, std::string&
   }
 }
 
+// The log is appended to: it must be none of the files that are read, nor one with other content.
+void check_latency_log(const YamlNode& key, const Configuration& configuration) {
+  const std::string& log = configuration.latency_log;
+  if (log.empty()) return;
+  const Access& access = *configuration.tcp_access;
+  std::vector<std::string> others = {configuration.file,
+                                     configuration.calibration_file,
+                                     configuration.dark_frame_file,
+                                     configuration.camera.device,
+                                     configuration.camera.path,
+                                     access.token_file,
+                                     access.certificate_file,
+                                     access.key_file,
+                                     access.client_authorities_file};
+  for (const auto& pattern : configuration.patterns) others.push_back(pattern.file);
+  for (const Address& address : configuration.listen) others.push_back(address.path);
+  const std::filesystem::path path(log);
+  const auto is_log = [&path](const std::string& other) {
+    std::error_code unknown;
+    return !other.empty() &&
+           (path.lexically_normal() == std::filesystem::path(other).lexically_normal() ||
+            std::filesystem::equivalent(path, other, unknown));
+  };
+  if (std::any_of(others.begin(), others.end(), is_log))
+    return key.fault("is " + log + ", which has another use here", "must be a file of its own");
+  if (const auto ours = LatencyLog::is_ours(log); !ours) key.fault(ours.error().message, "");
+}
+
 void apply(const ConfigurationOverrides& overrides, Configuration& configuration) {
   if (overrides.backend) configuration.compute.backend = *overrides.backend;
   if (!overrides.replay) return;
@@ -202,6 +232,7 @@ Result<Configuration> load_configuration(const std::string& path,
       Section(root["log"], "log.").at("level").choice(1, {"debug", "info", "warning", "error"}));
   Section(root, "").refuse_later("recording");
   apply(overrides, configuration);
+  check_latency_log(root["latency"]["log"], configuration);
   std::string other_files;
   load_parts(root, configuration, other_files);
   std::string faults;

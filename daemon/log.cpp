@@ -45,6 +45,16 @@ void log_notes(const Configuration& configuration) {
     spdlog::warn("configuration=\"{}\" note=\"{}\"", configuration.file, note);
 }
 
+void log_state_of(const LatencyLog& latency_log) {
+  const std::string error = latency_log.state().error;
+  if (error.empty()) return;
+  spdlog::warn(
+      "latency_log=\"{}\" state=failing reason=\"{}\" consequence=\"its lines are lost, and "
+      "counted "
+      "in status, until it can be written\"",
+      latency_log.path(), error);
+}
+
 void set_log_level(LogLevel level) {
   constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info,
                                                    spdlog::level::warn, spdlog::level::err};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "daemon/configuration.h"
+#include "pipeline/latency_log.h"
 
 namespace patternd {
 
@@ -10,6 +11,8 @@ namespace patternd {
 void set_up_log(LogLevel level);
 // Logs what a configuration says that may not be meant.
 void log_notes(const Configuration& configuration);
+// Warns where a log that was just opened cannot be written for now.
+void log_state_of(const LatencyLog& latency_log);
 void set_log_level(LogLevel level);
 
 }  // namespace patternd

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/latency_report.h"
+#include "daemon/log.h"
 #include "daemon/preflight.h"
 
 namespace patternd {
@@ -79,6 +80,7 @@ Result<std::unique_ptr<Service>> Service::create(ServiceOptions options,
     auto opened = LatencyLog::open(configuration.latency_log);
     if (!opened) return tl::make_unexpected(opened.error());
     log = std::move(*opened);
+    log_state_of(*log);
   }
   std::unique_ptr<Service> service(
       new Service(std::move(options), std::move(configuration), std::move(parts)));

@@ -103,6 +103,7 @@ Result<void> Service::prepare_outputs(Prepared& prepared) const {
   auto log = LatencyLog::open(prepared.configuration->latency_log);
   if (!log) return tl::make_unexpected(log.error());
   prepared.latency_log = std::move(*log);
+  log_state_of(*prepared.latency_log);
   return {};
 }
 

@@ -1,14 +1,13 @@
 #include "pipeline/latency_log.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <utility>
-
-#include "pipeline/file_descriptor.h"
 
 namespace patternd {
 namespace {
@@ -16,8 +15,10 @@ namespace {
 constexpr std::size_t kMostQueued = 4096;
 constexpr int kOpenFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
 
+constexpr std::string_view kFirstColumns = "seq,captured_mono_ns,";
+
 std::string header() {
-  std::string line = "seq,captured_mono_ns";
+  std::string line(kFirstColumns.substr(0, kFirstColumns.size() - 1));
   for (const char* stage : kStageNames) line.append(",").append(stage);
   return line + "\n";
 }
@@ -30,37 +31,65 @@ tl::unexpected<Error> cannot_write(const std::string& path, const std::string& w
 
 }  // namespace
 
+Result<void> LatencyLog::is_ours(const std::string& path) {
+  struct stat status {};
+  // Opening some devices does something to them.
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, kFirstColumns.size()> begin{};
+  const ssize_t size = file.valid() ? pread(file.get(), begin.data(), begin.size(), 0) : 0;
+  if (size <= 0) return {};
+  if (std::string_view(begin.data(), static_cast<std::size_t>(size)) == kFirstColumns) return {};
+  return fail(ErrorCode::kInvalidArgument, path +
+                                               " holds something else than a latency log; must "
+                                               "name a file that is new, empty or such a log");
+}
+
 Result<void> LatencyLog::check(const std::string& path) {
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (!exists && errno != ENOENT) return cannot_write(path, std::strerror(errno));
   // Nobody may be reading a pipe, and we would wait for them.
   if (exists && S_ISFIFO(status.st_mode)) return cannot_write(path, "it is a pipe");
+  if (exists && S_ISSOCK(status.st_mode)) return cannot_write(path, std::strerror(ENXIO));
   if (exists && S_ISDIR(status.st_mode)) return cannot_write(path, std::strerror(EISDIR));
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   const bool may =
       exists ? ::access(path.c_str(), W_OK) == 0 : ::access(folder.c_str(), W_OK | X_OK) == 0;
-  return may ? Result<void>() : cannot_write(path, std::strerror(errno));
+  return may ? is_ours(path) : cannot_write(path, std::strerror(errno));
 }
 
 Result<std::unique_ptr<LatencyLog>> LatencyLog::open(const std::string& path) {
   if (auto good = check(path); !good) return tl::make_unexpected(good.error());
-  const int file = ::open(path.c_str(), kOpenFlags, 0644);
-  if (file < 0) return cannot_write(path, std::strerror(errno));
-  struct stat status {};
-  const bool fresh = fstat(file, &status) == 0 && status.st_size == 0;
-  if (fresh && !write_all(file, header())) {
+  std::unique_ptr<LatencyLog> log(new LatencyLog(path));
+  if (!log->make_ready()) {
     const int error = errno;
-    close(file);
-    return cannot_write(path, std::strerror(error));
+    if (error != ENOSPC && error != EDQUOT) return cannot_write(path, std::strerror(error));
+    log->state_.error = std::strerror(error);
   }
-  return std::unique_ptr<LatencyLog>(new LatencyLog(path, file));
+  log->queued_.reserve(kMostQueued);
+  log->thread_ = std::thread([self = log.get()] { self->write_rows(); });
+  return log;
 }
 
-LatencyLog::LatencyLog(std::string path, int file) : path_(std::move(path)), file_(file) {
-  queued_.reserve(kMostQueued);
-  thread_ = std::thread([this] { write_rows(); });
+bool LatencyLog::make_ready() {
+  if (!file_.valid()) {
+    file_.reset(::open(path_.c_str(), kOpenFlags, 0644));
+    struct stat status {};
+    header_missing_ = file_.valid() && fstat(file_.get(), &status) == 0 && status.st_size == 0;
+  }
+  if (!file_.valid()) return false;
+  if (!header_missing_) return true;
+  if (write_all(file_.get(), header())) {
+    header_missing_ = false;
+    return true;
+  }
+  const int error = errno;
+  // Half a header would be taken for another file's text. (What is no file has no length.)
+  (void)!ftruncate(file_.get(), 0);
+  errno = error;
+  return false;
 }
 
 LatencyLog::~LatencyLog() {
@@ -69,8 +98,7 @@ LatencyLog::~LatencyLog() {
     stop_ = true;
   }
   changed_.notify_one();
-  thread_.join();
-  close(file_);
+  if (thread_.joinable()) thread_.join();  // not where open() failed
 }
 
 void LatencyLog::add(std::uint64_t seq, std::int64_t captured_mono_ns, const StageTimes& times) {
@@ -114,7 +142,7 @@ void LatencyLog::write_rows() {
 }
 
 void LatencyLog::write_text(const std::string& text, std::size_t rows) {
-  const int error = write_all(file_, text) ? 0 : errno;
+  const int error = make_ready() && write_all(file_.get(), text) ? 0 : errno;
   const std::lock_guard<std::mutex> lock(mutex_);
   state_.error = error == 0 ? "" : std::strerror(error);
   if (error != 0) state_.lost += rows;

@@ -8,8 +8,10 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "pipeline/file_descriptor.h"
 #include "pipeline/result.h"
 #include "pipeline/stage.h"
 
@@ -19,10 +21,16 @@ class LatencyLog {
  public:
   // Opens `path` to append; an empty or new file gets the header
   //   seq,captured_mono_ns,capture,rectify,…,publish,total
-  // (stages in microseconds). kIo where it cannot be opened.
+  // (stages in microseconds). kIo where it cannot be opened, kInvalidArgument where is_ours() says
+  // no. A disk that is full is neither: state() tells, and lines are lost until it has room, as
+  // with one that fills up later.
   [[nodiscard]] static Result<std::unique_ptr<LatencyLog>> open(const std::string& path);
   // Whether open() would succeed; makes no file.
   [[nodiscard]] static Result<void> check(const std::string& path);
+  // Whether what stands at `path` may be appended to: nothing, an empty file, or one that begins
+  // with the header's first two columns (other versions may have other stages). What may not be
+  // read counts as ours.
+  [[nodiscard]] static Result<void> is_ours(const std::string& path);
   // Writes what is queued, then closes.
   ~LatencyLog();
   LatencyLog(const LatencyLog&) = delete;
@@ -45,12 +53,15 @@ class LatencyLog {
     std::int64_t captured_mono_ns = 0;
     StageTimes times;
   };
-  LatencyLog(std::string path, int file);
+  explicit LatencyLog(std::string path) : path_(std::move(path)) {}
+  // Opens the file where it isn't yet, and gives it its header; false, and errno, where that fails.
+  [[nodiscard]] bool make_ready();
   void write_rows();
   void write_text(const std::string& text, std::size_t rows);
 
   const std::string path_;
-  const int file_;
+  FileDescriptor file_;         // the writing thread's, once there is one
+  bool header_missing_ = true;  // likewise
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Row> queued_;

@@ -225,6 +225,30 @@ TEST_F(ConfigurationFile, IsRefusedWithPlaceCauseAndCure) {
   }
 }
 
+TEST_F(ConfigurationFile, RefusesToAppendTheLatencyLogToAFileThatIsRead) {
+  write_pattern("p.png");
+  write("kept: by somebody\n", "notes.txt");
+  std::filesystem::create_hard_link(folder_.file("p.png"), folder_.file("link.csv"));
+  const std::string before = std::string(kCamera) +
+                             "patterns: [{name: a, pattern: p.png}]\n"
+                             "publish: {unix: {path: s.sock}}\nlatency: {log: ";
+  for (const char* used : {"p.yaml", "p.png", "link.csv", "s.sock", "../../p.yaml"}) {
+    SCOPED_TRACE(used);
+    const std::string name = *used == '.' ? folder_.file("x/../p.yaml") : used;
+    const std::string shown = *used == '.' ? "p.yaml" : used;
+    const std::string message = message_of(before + name + "}\n");
+    EXPECT_NE(message.find("p.yaml:4:16: latency.log: is "), std::string::npos) << message;
+    EXPECT_NE(message.find(shown + ", which has another use here; must be a file of its own"),
+              std::string::npos)
+        << message;
+  }
+  EXPECT_EQ(message_of(before + "notes.txt}\n"),
+            "p.yaml:4:16: latency.log: notes.txt holds something else than a latency log; must "
+            "name a file that is new, empty or such a log");
+  write("seq,captured_mono_ns,total\n", "l.csv");
+  EXPECT_EQ(message_of(before + "l.csv}\n"), "");
+}
+
 TEST_F(ConfigurationFile, ReportsTheFaultsOfAllFilesAtOnce) {
   write("image_size: [640]\n", "camera.yaml");
   const std::string message = message_of(std::string(kCamera) +

@@ -130,10 +130,34 @@ TEST(LatencyLog, SaysWhichFileCannotBeOpened) {
             "latency.log must name a file in a folder that patternd may write to");
 }
 
-TEST(LatencyLog, RefusesADiskThatIsFullFromTheStart) {
+TEST(LatencyLog, CountsTheLinesOfADiskThatIsFullFromTheStart) {
   auto log = LatencyLog::open("/dev/full");
-  ASSERT_FALSE(log);  // the header is the first line that does not fit
-  EXPECT_NE(log.error().message.find("No space left on device"), std::string::npos);
+  ASSERT_TRUE(log) << log.error().message;
+  EXPECT_EQ((*log)->state().error, "No space left on device");  // the header does not fit
+  (*log)->add(1, 123, StageTimes{});
+  while ((*log)->state().lost == 0) std::this_thread::yield();
+  EXPECT_EQ((*log)->state().lost, 1U);
+  EXPECT_EQ((*log)->state().error, "No space left on device");
+}
+
+TEST(LatencyLog, LeavesAFileOfSomethingElseAsItIs) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("l.yaml");
+  for (const char* text : {"camera: {source: v4l2}\n", "seq", "seq,captured_mono_ms,total\n"}) {
+    SCOPED_TRACE(text);
+    std::ofstream(path) << text;
+    const auto log = LatencyLog::open(path);
+    ASSERT_FALSE(log);
+    EXPECT_EQ(log.error().message, path +
+                                       " holds something else than a latency log; must name a "
+                                       "file that is new, empty or such a log");
+    EXPECT_EQ(content(path), text);
+  }
+  for (const char* text : {"", "seq,captured_mono_ns,total\n"}) {
+    SCOPED_TRACE(text);
+    std::ofstream(path) << text;
+    EXPECT_TRUE(LatencyLog::open(path));
+  }
 }
 
 }  // namespace

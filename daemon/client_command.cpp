@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "daemon/messages.h"
 #include "pipeline/utf8.h"
@@ -152,6 +153,21 @@ tl::expected<ClientCommand, CommandFault> read_command(const Json& object,
   return read_subscription(object, patterns, std::move(command));
 }
 
+// Parses the line, and notes a key that stands twice in one object, of which the last would count.
+Json parse_object(std::string_view line, std::optional<std::string>& doubled) {
+  std::vector<std::set<std::string>> open;
+  const auto note = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) open.emplace_back();
+    if (event == Json::parse_event_t::object_end) open.pop_back();
+    if (event == Json::parse_event_t::key) {
+      const auto key = parsed.get<std::string>();
+      if (!open.back().insert(key).second && !doubled) doubled = key;
+    }
+    return true;
+  };
+  return Json::parse(line.begin(), line.end(), note, false);
+}
+
 }  // namespace
 
 bool changes_something(ClientCommand::Kind kind) {
@@ -176,8 +192,11 @@ tl::expected<ClientCommand, CommandFault> parse_command(std::string_view line,
   if (nests_too_deep(line))
     return fault("", "nested deeper than " + std::to_string(kMostDepth) + " levels; " + kNotJson);
   try {
-    const Json object = Json::parse(line.begin(), line.end(), nullptr, false);
+    std::optional<std::string> doubled;
+    const Json object = parse_object(line, doubled);
     if (!object.is_object()) return fault("", in_quotes(line) + " " + kNotJson);
+    if (doubled)
+      return fault("", "the key " + in_quotes(*doubled) + " stands twice; keep one of them");
     return read_command(object, patterns);
   } catch (const Json::exception& foreign) {
     return fault("", printable(foreign.what()) + "; " + kNotJson);

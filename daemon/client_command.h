@@ -49,8 +49,8 @@ struct CommandFault {
   std::string message;
 };
 
-// Reads one line. Malformed UTF-8, nesting deeper than 16 and unknown commands or keys are faults,
-// each saying what would be right. `patterns`: the names that there are.
+// Reads one line. Malformed UTF-8, nesting deeper than 16 unknown commands or keys and keys that
+// stand twice are faults, each saying what would be right. `patterns`: the names that there are.
 [[nodiscard]] tl::expected<ClientCommand, CommandFault> parse_command(
     std::string_view line, const std::vector<std::string>& patterns);
 

@@ -118,6 +118,7 @@ Result<void> Compute::adopt(const RawImageView& image, std::uint64_t seq) {
       has_next_ = false;
       lock.unlock();
       collect_all();  // they are in the processor that goes
+      if (current_ != nullptr && current_->drift().moved) publisher_.forget_drift();
       lock.lock();
       retired_ = std::exchange(current_, std::move(next));
     }

@@ -124,13 +124,18 @@ void Publisher::tell_camera(bool lost, const std::string& reason,
 }
 
 void Publisher::tell_drift(const Drift& drift) {
-  post([this, last = submitted_.load(), text = drift_line(drift)] {
+  post([this, last = submitted_.load(), moved = drift.moved, text = drift_line(drift)] {
     publish_ready(last);  // results from before come before, others behind
+    camera_moved_ = moved ? text : std::string();
     for (const auto& [id, client] : clients_) {
       if (client->subscription().drift && !client->closing()) client->send_own(text);
     }
     flush_clients();
   });
+}
+
+void Publisher::forget_drift() {
+  post([this] { camera_moved_.clear(); });
 }
 
 void Publisher::greet_with(const Greeting& greeting) {

@@ -99,6 +99,8 @@ class Publisher {
   void tell_camera(bool lost, const std::string& reason,
                    const std::optional<FrameSize>& frame = std::nullopt);
   void tell_drift(const Drift& drift);
+  // What was told of a drift counts no more: what comes is compared anew.
+  void forget_drift();
   // What clients that connect from now on are greeted with.
   void greet_with(const Greeting& greeting);
   // Takes over the listeners; those with the address of a present one are not among them. `keep`:
@@ -206,7 +208,8 @@ class Publisher {
   ResultRing ring_;
   std::vector<MatchSpan> spans_;
   std::string greeting_;
-  std::string camera_lost_;  // the line that said so, while it is
+  std::string camera_lost_;   // the line that said so, while it is
+  std::string camera_moved_;  // likewise
   std::vector<std::string> pattern_names_;
   std::shared_ptr<LatencyLog> latency_log_;
   RateLimit refused_limit_;

@@ -266,7 +266,8 @@ void Publisher::add_client(Connection connection, const std::optional<IpAddress>
     return;
   }
   client->send_own(greeting_);
-  client->send_own(camera_lost_);  // what those who came earlier know
+  for (const std::string& known : {camera_lost_, camera_moved_})
+    client->send_own(known);  // what those who came earlier know
   Client& added = *client;
   clients_.emplace(id, std::move(client));
   ++accepted_;

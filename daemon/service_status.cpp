@@ -89,7 +89,8 @@ Json Service::status() const {
   status["publish"] = publish_json(publisher_->counters(), publisher_->bound_addresses());
   if (log != nullptr) {
     const LatencyLog::State state = log->state();
-    status["latency_log"] = {{"file", log->path()}, {"lost", state.lost}, {"error", state.error}};
+    status["latency_log"] = {{"file", log->path()}, {"lost", state.lost}};
+    if (!state.error.empty()) status["latency_log"]["error"] = state.error;
   }
   return status;
 }

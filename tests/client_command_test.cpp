@@ -42,6 +42,12 @@ TEST(ClientCommand, IsRefusedWithTheCause) {
        "types has \"frames\"; there are: result, camera, drift"},
       {"{\"command\":\"subscribe\",\"patterns\":[\"screw\"]}", "subscribe",
        "patterns has \"screw\"; there are: bolt, nut"},
+      {"{\"command\":\"status\",\"command\":\"latency\"}", "",
+       "the key \"command\" stands twice; keep one of them"},
+      {"{\"command\":\"subscribe\",\"every\":1,\"x\":{\"every\":2},\"every\":3}", "",
+       "the key \"every\" stands twice; keep one of them"},
+      {"{\"command\":\"subscribe\",\"every\":0,\"types\":[{\"every\":2}]}", "subscribe",
+       "every must be a whole number from 1 to 1000000"},
       {"\xff", "", "byte 1 is not UTF-8; " + json},
       {std::string(40'000, '['), "", "nested deeper than 16 levels; " + json},
   };

@@ -361,6 +361,29 @@ TEST_F(PublisherTest, TellsOfTheCameraInOrderAndToThoseWhoComeLater) {
   EXPECT_EQ(next(client)["seq"], 2);
 }
 
+TEST_F(PublisherTest, TellsThoseWhoComeLaterThatTheCameraHasMovedWhileItHas) {
+  start();
+  Drift drift;
+  drift.moved = true;
+  drift.worst_mm = 1.5;
+  publisher_->tell_drift(drift);
+  ServiceClient later = connect_and_greet();
+  const Json told = next(later);
+  EXPECT_EQ(told["type"], "drift");
+  EXPECT_EQ(told["worst_mm"], 1.5);
+  drift.moved = false;
+  publisher_->tell_drift(drift);
+  EXPECT_EQ(next(later)["moved"], false);
+  ServiceClient in_place = connect_and_greet();
+  drift.moved = true;
+  publisher_->tell_drift(drift);
+  EXPECT_EQ(next(in_place)["moved"], true);
+  publisher_->forget_drift();
+  ServiceClient anew = connect_and_greet();
+  publish(1);
+  EXPECT_EQ(next(anew)["type"], "result");
+}
+
 TEST_F(PublisherTest, GivesADriftWithTheDecimalsOfResults) {
   start();
   ServiceClient client = connect_and_greet();

@@ -73,6 +73,8 @@ CameraConfig read_camera(const YamlNode& root, const YamlReader& reader) {
   const bool is_device = config.kind == CameraConfig::Kind::kV4l2;
   if (is_device) config.device = read_path(camera.at("device"), reader);
   if (!is_device) config.pipeline = camera.at("pipeline").text("");
+  if (camera.at("pipeline").is_scalar() && config.pipeline.empty() && !is_device)
+    camera.at("pipeline").fault("is empty", "must be a gst-launch description");
   config.path = read_path(camera.at("path"), reader);
   camera.read("loop", config.loop);
   camera.read("realtime", config.realtime);

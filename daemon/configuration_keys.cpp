@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "pipeline/image.h"
+#include "pipeline/match.h"
 
 namespace patternd {
 namespace {
@@ -13,7 +14,7 @@ constexpr double kSide = kMaxImageSide;
 
 const std::vector<ConfigurationKey>& configuration_keys() {
   static const std::vector<ConfigurationKey> keys = {
-      {"camera.name", "cam0", "1 to 64 characters", 0, 0, "said in `hello`"},
+      {"camera.name", "cam0", "1 to 64 bytes without control characters", 0, 0, "said in `hello`"},
       {"camera.source", "", "`v4l2`, `gstreamer` or `replay`", 0, 0, "where frames come from"},
       {"camera.device", "", "a path", 0, 0,
        "`v4l2`: the device; `/dev/v4l/by-path/…` stays the same over reboots"},
@@ -39,7 +40,8 @@ const std::vector<ConfigurationKey>& configuration_keys() {
        "`v4l2`: controls by the names that `v4l2-ctl -l` prints"},
       {"calibration", "", "a path", 0, 0,
        "the calibration file; left out: frames are searched as they come"},
-      {"patterns[].name", "", "1 to 64 characters, no name twice", 0, 0, "said with each match"},
+      {"patterns[].name", "", "1 to 64 bytes without control characters, no name twice", 0, 0,
+       "said with each match"},
       {"patterns[].pattern", "", "a path", 0, 0,
        "a pattern file from `patternctl teach`, or a plain picture"},
       {"patterns[].min_score", "0.7", "a number from 0.01 to 1", 0.01, 1,
@@ -61,8 +63,8 @@ const std::vector<ConfigurationKey>& configuration_keys() {
        "n-fold: the pattern looks the same turned by 360/n degrees"},
       {"patterns[].levels", "auto", "`auto` or a number from 0 to 12", 0, 12,
        "pyramid levels above the picture; `auto`: as taught"},
-      {"patterns[].angle_step", "auto", "`auto` or a number from 0.01 to 90", 0.01, 90,
-       "degrees at the coarsest level; `auto`: as taught"},
+      {"patterns[].angle_step", "auto", "`auto` or a number from 0.01 to 60", kAngleStepLimits.low,
+       kAngleStepLimits.high, "degrees at the coarsest level; `auto`: as taught"},
       {"patterns[].roi", "all", "`all` or `[x, y, width, height]`", -kSide, kSide,
        "pixels searched; where the reference point may lie"},
       {"blobs.threshold", "200",

@@ -87,6 +87,10 @@ Address read_tcp(const Section& tcp) {
 SocketFile read_socket_file(const Section& socket) {
   SocketFile file;
   file.group = socket.at("group").text(file.group);
+  if (socket.at("group").is_scalar() && !group_number(file.group)) {
+    socket.at("group").fault("this machine has no group " + in_quotes(file.group),
+                             "must be one that it has, by name or number");
+  }
   const YamlNode mode = socket.at("mode");
   const std::string digits = mode.text(socket.row("mode").fallback);
   const bool octal = (digits.size() == 3 || (digits.size() == 4 && digits[0] == '0')) &&
@@ -124,7 +128,7 @@ std::vector<Address> read_publish(const YamlNode& root, const YamlReader& reader
     configuration.unix_file = read_socket_file(socket);
     addresses.push_back(std::move(address));
   }
-  if (addresses.empty() && publish.node().is_map())
+  if (addresses.empty() && publish.node().is_empty_map())
     publish.node().fault("gives results out nowhere", "must have tcp or unix, or be left out");
   return addresses;
 }

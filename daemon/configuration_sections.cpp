@@ -11,15 +11,15 @@ void Section::refuse_later(std::string_view key) const {
 
 std::string read_name(const YamlNode& node, const std::string& fallback) {
   std::string name = node.text(fallback);
-  if (!is_name(name)) node.fault("is " + in_quotes(name), name_rule());
+  if (!is_name(name)) node.fault("is " + in_quotes(name) + name_flaw(name), name_rule());
   return name;
 }
 
 std::string read_path(const YamlNode& node, const YamlReader& reader) {
   if (!node.present()) return "";
-  const std::string path = node.text(".");
+  const std::string path = node.text("");
   if (!path.empty()) return reader.resolve(path);
-  node.fault("is empty", "must be a path");
+  if (node.is_scalar()) node.fault("is empty", "must be a path");
   return "";
 }
 

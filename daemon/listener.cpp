@@ -92,21 +92,6 @@ Result<void> remove_stale_socket(const Address& address, const SocketAddress& wh
   return {};
 }
 
-// The number of a group given by name or number; nothing where there is none.
-std::optional<gid_t> group_number(const std::string& group) {
-  gid_t number = 0;
-  const auto end = std::from_chars(group.data(), group.data() + group.size(), number);
-  if (end.ec == std::errc() && end.ptr == group.data() + group.size()) return number;
-  std::vector<char> memory(std::size_t{64} << 10);
-  ::group entry{};
-  ::group* found = nullptr;
-  if (getgrnam_r(group.c_str(), &entry, memory.data(), memory.size(), &found) != 0 ||
-      found == nullptr) {
-    return std::nullopt;
-  }
-  return entry.gr_gid;
-}
-
 std::optional<Address> bound_address_of(int socket_fd) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
@@ -136,6 +121,20 @@ std::optional<Address> bound_address_of(int socket_fd) {
 }
 
 }  // namespace
+
+std::optional<gid_t> group_number(const std::string& group) {
+  gid_t number = 0;
+  const auto end = std::from_chars(group.data(), group.data() + group.size(), number);
+  if (end.ec == std::errc() && end.ptr == group.data() + group.size()) return number;
+  std::vector<char> memory(std::size_t{64} << 10);
+  ::group entry{};
+  ::group* found = nullptr;
+  if (getgrnam_r(group.c_str(), &entry, memory.data(), memory.size(), &found) != 0 ||
+      found == nullptr) {
+    return std::nullopt;
+  }
+  return entry.gr_gid;
+}
 
 Result<void> Listener::set_permissions(const Address& address, const SocketFile& file) {
   if (address.kind != Address::Kind::kUnix) return {};

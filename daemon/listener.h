@@ -1,7 +1,9 @@
 // A socket that clients connect to.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <sys/types.h>
 
 #include "daemon/address.h"
 #include "daemon/file_descriptor.h"
@@ -14,6 +16,9 @@ struct SocketFile {
   unsigned mode = 0660;
   std::string group;  // a name or number; empty: as the folder and the service's user have it
 };
+
+// The number of a group given by name or number; nothing where this machine has none.
+[[nodiscard]] std::optional<gid_t> group_number(const std::string& group);
 
 class Listener {
  public:

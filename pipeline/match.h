@@ -23,6 +23,9 @@ struct Roi {
 
 enum class Polarity { kSame, kAny };
 
+// Degrees that angle_step may be, taught or searched with.
+inline constexpr Range kAngleStepLimits{0.01, 60};
+
 // How a pattern is searched for: the keys of `patterns[]`, with their defaults.
 struct SearchParams {
   double min_score = 0.7;  // (0, 1]

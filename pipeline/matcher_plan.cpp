@@ -260,7 +260,7 @@ std::optional<ParamFault> find_fault(const SearchParams& p) {
     return ParamFault{"min_contrast", text(p.min_contrast), "it must be 0 to 255 grey levels"};
   if (p.symmetry < 1 || p.symmetry > 360)
     return ParamFault{"symmetry", std::to_string(p.symmetry), "it must be 1 to 360"};
-  if (p.angle_step_deg && !within(*p.angle_step_deg, 0.01, 60))
+  if (p.angle_step_deg && !within(*p.angle_step_deg, kAngleStepLimits.low, kAngleStepLimits.high))
     return ParamFault{"angle_step", text(*p.angle_step_deg), "it must be 0.01 to 60 degrees"};
   if (p.roi && !(within(p.roi->x, -1e6, 1e6) && within(p.roi->y, -1e6, 1e6) &&
                  within(p.roi->width, 0, 1e6) && p.roi->width > 0 &&

@@ -52,6 +52,13 @@ Result<PatternFile> read_pattern_file(const std::string& path) {
   auto reader = YamlReader::load(path);
   if (!reader) return tl::make_unexpected(reader.error());
   const YamlNode root = reader->root();
+  for (const char* key : {"image_size", "lens", "plane"}) {
+    if (!root[key].present()) continue;
+    root[key].fault("is a key of a calibration",
+                    "must be a pattern's file, as patternctl teach writes it");
+    (void)root.entries();  // its other keys are no faults of their own
+    return tl::make_unexpected(reader->finish().error());
+  }
   PatternFile file;
   file.picture = root.required("picture", "the pattern's picture is needed").text("");
   file.mask = root["mask"].text("");
@@ -63,7 +70,8 @@ Result<PatternFile> read_pattern_file(const std::string& path) {
   if (root["levels"].present())
     file.options.levels = static_cast<int>(root["levels"].integer(0, 0, 12));
   if (root["angle_step_deg"].present())
-    file.options.angle_step_deg = root["angle_step_deg"].number(1, 0.01, 60);
+    file.options.angle_step_deg =
+        root["angle_step_deg"].number(1, kAngleStepLimits.low, kAngleStepLimits.high);
   // What teaching found out, for the reader; it is found out anew when the file is loaded.
   static_cast<void>(root["contrast"].number(0, 0, 255));
   static_cast<void>(root["round"].boolean(false));

@@ -69,7 +69,8 @@ Result<void> check_options(const std::string& name, const TeachOptions& options)
                       std::to_string(kMaxImageSide) + " pixels of the pattern's corner");
     }
   }
-  if (options.angle_step_deg && !(*options.angle_step_deg >= 0.01 && *options.angle_step_deg <= 60))
+  if (options.angle_step_deg && !(*options.angle_step_deg >= kAngleStepLimits.low &&
+                                  *options.angle_step_deg <= kAngleStepLimits.high))
     return fail(
         ErrorCode::kInvalidArgument,
         what + ": angle step " + text(*options.angle_step_deg) + "; it must be 0.01 to 60 degrees");

@@ -83,14 +83,21 @@ std::string_view utf8_prefix(std::string_view text, std::size_t bytes) {
 }
 
 bool is_name(std::string_view text) {
-  constexpr std::size_t kLongest = 64;
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7F; };
-  return !text.empty() && text.size() <= kLongest &&
-         utf8_first_fault(text) == std::string_view::npos &&
-         std::none_of(text.begin(), text.end(), is_control);
+  return !text.empty() && utf8_first_fault(text) == std::string_view::npos &&
+         name_flaw(text).empty();
 }
 
-const char* name_rule() { return "must be 1 to 64 characters"; }
+std::string name_flaw(std::string_view text) {
+  constexpr std::size_t kLongest = 64;
+  if (text.size() > kLongest) return ", which is " + std::to_string(text.size()) + " bytes long";
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7F; };
+  const auto control = std::find_if(text.begin(), text.end(), is_control);
+  if (control == text.end()) return "";
+  return ", which has the control character " + printable(std::string_view(&*control, 1)) +
+         " as byte " + std::to_string(control - text.begin() + 1);
+}
+
+const char* name_rule() { return "must have no control characters and be 1 to 64 bytes"; }
 
 std::string printable(std::string_view text) {
   return printable(text, std::numeric_limits<std::size_t>::max());

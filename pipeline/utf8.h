@@ -21,6 +21,9 @@ namespace patternd {
 
 // Whether `text` can name a pattern or a camera: 1 to 64 bytes of UTF-8 without control characters.
 [[nodiscard]] bool is_name(std::string_view text);
+// What keeps `text` from being a name, to say behind it in a message: ", which is 65 bytes long".
+// Empty for a name, and where the text shows it.
+[[nodiscard]] std::string name_flaw(std::string_view text);
 // What a name must be, for messages.
 [[nodiscard]] const char* name_rule();
 

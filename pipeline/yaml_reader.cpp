@@ -133,6 +133,7 @@ struct YamlNode::Impl {
 
 bool YamlNode::present() const { return impl_->tree != nullptr; }
 bool YamlNode::is_map() const { return present() && impl_->tree->kind == Kind::kMap; }
+bool YamlNode::is_empty_map() const { return is_map() && impl_->tree->entries.empty(); }
 bool YamlNode::is_sequence() const { return present() && impl_->tree->kind == Kind::kSequence; }
 bool YamlNode::is_scalar() const { return present() && impl_->tree->kind == Kind::kScalar; }
 std::string YamlNode::path() const { return impl_->path; }

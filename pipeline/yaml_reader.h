@@ -30,6 +30,7 @@ class YamlNode {
  public:
   [[nodiscard]] bool present() const;
   [[nodiscard]] bool is_map() const;
+  [[nodiscard]] bool is_empty_map() const;
   [[nodiscard]] bool is_sequence() const;
   [[nodiscard]] bool is_scalar() const;
   // The node's path as shown in messages: "patterns[0].angle".

@@ -171,7 +171,8 @@ TEST(CApi, TakesNoNameThatIsNone) {
     Pattern pattern;
     EXPECT_EQ(patternd_pattern_teach(name.c_str(), &part, nullptr, nullptr, &pattern.handle),
               PATTERND_INVALID_ARGUMENT);
-    EXPECT_THAT(patternd_last_error(), HasSubstr("; it must be 1 to 64 characters of UTF-8"));
+    EXPECT_THAT(patternd_last_error(),
+                HasSubstr("; it must have no control characters and be 1 to 64 bytes of UTF-8"));
     EXPECT_EQ(pattern.handle, nullptr);
   }
   Pattern pattern;

@@ -84,7 +84,26 @@ constexpr BadConfiguration kBad[] = {
     {"camera: {source: replay, path: f, fps: 0}\n",
      "p.yaml:1:40: camera.fps: is 0; must be a number from 0.01 to 10000"},
     {"camera: {source: replay, path: f, name: \"\"}\n",
-     "p.yaml:1:41: camera.name: is \"\"; must be 1 to 64 characters"},
+     "p.yaml:1:41: camera.name: is \"\"; must have no control characters and be 1 to 64 bytes"},
+    {"camera: {source: replay, path: f, name: "
+     "\"1234567890123456789012345678901234567890123456789012345678901ää\"}\n",
+     "p.yaml:1:41: camera.name: is "
+     "\"123456789012345678901234567890123456789012345678901234567890…\", which is 65 bytes long; "
+     "must have no control characters and be 1 to 64 bytes"},
+    {"camera: {source: replay, path: f, name: \"a\\tb\"}\n",
+     "p.yaml:1:41: camera.name: is \"a\\x09b\", which has the control character \\x09 as byte 2; "
+     "must have no control characters and be 1 to 64 bytes"},
+    {"camera: {source: gstreamer, pipeline: \"\"}\n",
+     "p.yaml:1:39: camera.pipeline: is empty; must be a gst-launch description"},
+    {"camera: {source: replay, path: f}\ncalibration: [a]\n",
+     "p.yaml:2:14: calibration: is a list; must be text"},
+    {"camera: {source: replay, path: f}\npatterns: [{name: a, pattern: p.png, angle_step: 61}]\n",
+     "p.yaml:2:50: patterns[0].angle_step: is 61; must be a number from 0.01 to 60"},
+    {"camera: {source: replay, path: f}\npublish: {http: {}}\n",
+     "p.yaml:2:17: publish.http: comes with a later version of patternd; leave the key out"},
+    {"camera: {source: replay, path: f}\npublish: {unix: {path: s, group: no-such-group}}\n",
+     "p.yaml:2:34: publish.unix.group: this machine has no group \"no-such-group\"; must be one "
+     "that it has, by name or number"},
     {"camera: {source: v4l2, device: /dev/video0, max_silence_s: 0}\n",
      "p.yaml:1:60: camera.max_silence_s: is 0; must be a number from 0.1 to 86400"},
     {"camera: {source: replay, path: f, max_silence_s: 5}\n",
@@ -247,6 +266,13 @@ TEST_F(ConfigurationFile, RefusesToAppendTheLatencyLogToAFileThatIsRead) {
             "name a file that is new, empty or such a log");
   write("seq,captured_mono_ns,total\n", "l.csv");
   EXPECT_EQ(message_of(before + "l.csv}\n"), "");
+}
+
+TEST_F(ConfigurationFile, SaysThatAPatternIsACalibration) {
+  write("image_size: [640, 480]\nlens: {model: none}\n", "c.yaml");
+  EXPECT_EQ(message_of(std::string(kCamera) + "patterns: [{name: a, pattern: c.yaml}]\n"),
+            "c.yaml:1:13: image_size: is a key of a calibration; must be a pattern's file, as "
+            "patternctl teach writes it");
 }
 
 TEST_F(ConfigurationFile, ReportsTheFaultsOfAllFilesAtOnce) {

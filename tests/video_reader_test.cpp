@@ -95,6 +95,17 @@ class VideoReaderTest : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
+TEST_F(VideoReaderTest, SaysWhatWouldBeRightInPlaceOfAFileThatIsNoVideo) {
+  const std::string path = folder_.file("f.mp4");
+  std::ofstream(path, std::ios::binary) << std::string(1000, '\1');
+  const auto reader = open_video(path);
+  ASSERT_FALSE(reader);
+  EXPECT_THAT(reader.error().message, StartsWith(path + ": "));
+  EXPECT_THAT(reader.error().message,
+              EndsWith("; must be a video that this machine's GStreamer decodes "
+                       "(gst-discoverer-1.0 tells), or a folder of pictures"));
+}
+
 TEST_F(VideoReaderTest, PlaysAFilmToItsEndThatHasLongerSound) {
   for (const char* muxer : {"avimux", "matroskamux", "qtmux"}) {
     const std::string path = folder_.file(std::string("film.") + muxer);

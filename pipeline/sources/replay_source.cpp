@@ -18,6 +18,13 @@ namespace {
 constexpr std::size_t kAhead = 3;
 constexpr double kDefaultFps = 25;
 
+// "640x480", or "width 640" where that is all that is set.
+std::string size_asked_for(const CameraConfig& config) {
+  if (config.height == 0) return "width " + std::to_string(config.width);
+  if (config.width == 0) return "height " + std::to_string(config.height);
+  return std::to_string(config.width) + "x" + std::to_string(config.height);
+}
+
 }  // namespace
 
 ReplayTimeline::ReplayTimeline(std::vector<FrameStamp> stamps, double fps)
@@ -106,7 +113,7 @@ Result<void> ReplaySource::check_format() const {
     return fail(ErrorCode::kInvalidArgument,
                 config_.path + ": frames are " + std::to_string(format_.width) + "x" +
                     std::to_string(format_.height) + ", but the configuration asks for " +
-                    std::to_string(config_.width) + "x" + std::to_string(config_.height) +
+                    size_asked_for(config_) +
                     "; leave width and height out to take the recording's");
   }
   if (config_.format != "auto" && config_.format != name_of(format_.format)) {

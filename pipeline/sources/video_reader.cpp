@@ -33,6 +33,14 @@ std::string seconds_text(std::int64_t ns) {
   return text.data();
 }
 
+// What GStreamer says of a file, with what would be right.
+tl::unexpected<Error> cannot_decode(const Error& error) {
+  if (error.code != ErrorCode::kDevice) return tl::make_unexpected(error);
+  return fail(error.code, error.message +
+                              "; must be a video that this machine's GStreamer decodes "
+                              "(gst-discoverer-1.0 tells), or a folder of pictures");
+}
+
 // Decodes on the CPU, so that a file gives the same pixels everywhere; only the picture's stream.
 Result<std::unique_ptr<GstreamerFrames>> open_pipeline(const std::string& path) {
   GstreamerOptions options;
@@ -43,7 +51,7 @@ Result<std::unique_ptr<GstreamerFrames>> open_pipeline(const std::string& path) 
           " ! videoconvert",
       options);
   if (!frames) return frames;
-  if (auto started = (*frames)->start(); !started) return tl::make_unexpected(started.error());
+  if (auto started = (*frames)->start(); !started) return cannot_decode(started.error());
   return frames;
 }
 

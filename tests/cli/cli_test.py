@@ -308,7 +308,7 @@ class Cli(unittest.TestCase):
         for name in (b"bad\xff.yaml", b"a" * 65 + b".yaml", b"tab\there.yaml"):
             done = run("teach", "none.png", "--roi", "0,0,9,9", "-o", os.fsdecode(os.fsencode(self.folder) + b"/" + name))
             self.assertEqual((done.returncode, done.stdout), (2, ""), name)
-            self.assertRegex(done.stderr, r"\Apatternctl teach: --output: the pattern's name would be .*; it must be 1 to 64 characters of UTF-8\n\Z")
+            self.assertRegex(done.stderr, r"\Apatternctl teach: --output: the pattern's name would be .*; it must have no control characters and be 1 to 64 bytes of UTF-8\n\Z")
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_refuses_a_flat_rectangle_and_one_outside_the_picture(self):

@@ -224,7 +224,7 @@ class Service(unittest.TestCase):
             (dict(camera=replay("gone")), 2, "gone: no such file or folder to replay"),
             (dict(camera=replay("empty")), 2, "holds no pictures"),
             (dict(camera=replay("text.png")), 2, "text.png: is no picture"),
-            (dict(camera="{source: replay, path: RECORDING, width: 640}"), 2, "the configuration asks for 640x0"),
+            (dict(camera="{source: replay, path: RECORDING, width: 640}"), 2, "the configuration asks for width 640;"),
             (dict(camera=replay("small.pgm"), patterns=searched("max_matches: 1")), 2, "larger than the searched picture, 20x20"),
             (dict(patterns=searched("levels: 9")), 2, "a pattern of this size has 0 to"),
             (dict(patterns=searched("levels: 0, scale: [0.1, 10]")), 2, "the coarsest level would hold"),

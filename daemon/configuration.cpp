@@ -8,6 +8,8 @@
 #include "pipeline/image_file.h"
 #include "pipeline/latency_log.h"
 #include "pipeline/pattern_calibration.h"
+#include "pipeline/pattern_pyramid.h"
+#include "pipeline/pyramid.h"
 #include "pipeline/utf8.h"
 
 namespace patternd {
@@ -133,6 +135,17 @@ void adopt(Result<T> loaded, const YamlNode& key, std::string& faults, T& target
   }
 }
 
+// How many levels there may be is known once the pattern is.
+void check_levels(const YamlNode& key, const SearchParams& params, const Pattern& pattern) {
+  if (!params.levels || pattern.picture.empty()) return;
+  const ImageView picture = pattern.picture.view();
+  const auto pyramid = make_pattern_pyramid(pattern, deepest_level(picture.width, picture.height));
+  const int deepest = static_cast<int>(pyramid.size()) - 1;
+  if (*params.levels <= deepest) return;
+  key.fault("is " + std::to_string(*params.levels),
+            "a pattern of this size has 0 to " + std::to_string(deepest));
+}
+
 void load_parts(const YamlNode& root, Configuration& configuration, std::string& faults) {
   if (!configuration.calibration_file.empty()) {
     CameraModel model;
@@ -165,6 +178,7 @@ void load_parts(const YamlNode& root, Configuration& configuration, std::string&
     Pattern pattern;
     adopt(load_pattern(entry.file, entry.name), root["patterns"].item(i)["pattern"], faults,
           pattern);
+    check_levels(root["patterns"].item(i)["levels"], entry.params, pattern);
     const std::string note = other_calibration(pattern, entry.file, configuration.calibration_file);
     if (!note.empty()) configuration.notes.push_back(note);
     entry.pattern = std::make_shared<const Pattern>(std::move(pattern));

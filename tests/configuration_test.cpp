@@ -99,6 +99,8 @@ constexpr BadConfiguration kBad[] = {
      "p.yaml:2:14: calibration: is a list; must be text"},
     {"camera: {source: replay, path: f}\npatterns: [{name: a, pattern: p.png, angle_step: 61}]\n",
      "p.yaml:2:50: patterns[0].angle_step: is 61; must be a number from 0.01 to 60"},
+    {"camera: {source: replay, path: f}\npatterns: [{name: a, pattern: p.png, levels: 12}]\n",
+     "p.yaml:2:46: patterns[0].levels: is 12; a pattern of this size has 0 to 5"},
     {"camera: {source: replay, path: f}\npublish: {http: {}}\n",
      "p.yaml:2:17: publish.http: comes with a later version of patternd; leave the key out"},
     {"camera: {source: replay, path: f}\npublish: {unix: {path: s, group: no-such-group}}\n",

@@ -36,7 +36,9 @@ std::string seconds_text(std::int64_t ns) {
 // What GStreamer says of a file, with what would be right.
 tl::unexpected<Error> cannot_decode(const Error& error) {
   if (error.code != ErrorCode::kDevice) return tl::make_unexpected(error);
-  return fail(error.code, error.message +
+  std::string said = error.message;  // sentences
+  if (!said.empty() && said.back() == '.') said.pop_back();
+  return fail(error.code, said +
                               "; must be a video that this machine's GStreamer decodes "
                               "(gst-discoverer-1.0 tells), or a folder of pictures");
 }

@@ -109,8 +109,8 @@ PATTERND_API patternd_status patternd_pattern_teach(const char* name, const patt
                                                     patternd_pattern** pattern);
 /* From `patternctl teach`'s YAML, or from a plain picture. */
 PATTERND_API patternd_status patternd_pattern_load(const char* path, patternd_pattern** pattern);
-/* Writes the YAML file NAME.yaml, and its pictures NAME.png and NAME_mask.png beside it. A PNG there
- * that belongs to no pattern file of this name is left alone: PATTERND_INVALID_ARGUMENT. */
+/* Writes the YAML file NAME.yaml, and its pictures NAME.png and NAME_mask.png beside it. A PNG
+ * there that belongs to no pattern file of this name is left alone: PATTERND_INVALID_ARGUMENT. */
 PATTERND_API patternd_status patternd_pattern_save(const patternd_pattern* pattern,
                                                    const char* path);
 /* Any pointer may be NULL. */

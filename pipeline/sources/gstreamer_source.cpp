@@ -117,7 +117,7 @@ void GstreamerSource::find_memory(FrameAllocator& allocator, std::size_t buffer_
 Result<void> GstreamerSource::run_pipeline() {
   if (auto ready = open(); !ready) return ready;
   memory_->set_growing(true);
-  const auto started = frames_->start();
+  auto started = frames_->start();
   memory_->set_growing(false);
   if (!started) return started;
   format_ = frames_->format();

@@ -264,12 +264,19 @@ std::size_t count_ours(const std::vector<GstBuffer*>& buffers, const test::Frame
   return ours;
 }
 
-TEST(GstreamerMemory, ComesBackToItsBuffersAfterAWhileWithTooFew) {
-  ASSERT_TRUE(initialise_gstreamer());
-  const auto frames = std::make_shared<test::FrameMemory>();
-  const auto memory = std::make_shared<GstreamerMemory>(*frames, kLent);
-  memory->set_growing(true);
-  const Element element(*memory);
+// What an element is offered, without a pipeline around it.
+class GstreamerMemoryOffered : public ::testing::Test {
+ protected:
+  GstreamerMemoryOffered() { memory->set_growing(true); }
+  void SetUp() override { ASSERT_TRUE(initialised); }
+
+  const bool initialised = initialise_gstreamer().has_value();  // before there is a pad
+  const std::shared_ptr<test::FrameMemory> frames = std::make_shared<test::FrameMemory>();
+  const std::shared_ptr<GstreamerMemory> memory = std::make_shared<GstreamerMemory>(*frames, kLent);
+  const Element element{*memory};
+};
+
+TEST_F(GstreamerMemoryOffered, ComesBackToItsBuffersAfterAWhileWithTooFew) {
   const auto pool = element.pool(kCaps);
   ASSERT_NE(pool, nullptr);
   memory->set_growing(false);
@@ -291,12 +298,7 @@ TEST(GstreamerMemory, ComesBackToItsBuffersAfterAWhileWithTooFew) {
   gst_buffer_pool_set_active(pool.get(), FALSE);
 }
 
-TEST(GstreamerMemory, HasGStreamersRowsWhereTheElementKnowsOfNoStrides) {
-  ASSERT_TRUE(initialise_gstreamer());
-  const auto frames = std::make_shared<test::FrameMemory>();
-  const auto memory = std::make_shared<GstreamerMemory>(*frames, kLent);
-  memory->set_growing(true);
-  const Element element(*memory);
+TEST_F(GstreamerMemoryOffered, HasGStreamersRowsWhereTheElementKnowsOfNoStrides) {
   const auto pool = element.pool("video/x-raw,format=GRAY8,width=161,height=33,framerate=25/1");
   ASSERT_NE(pool, nullptr);
   const auto buffers = take_buffers(*pool, 1);
@@ -307,12 +309,7 @@ TEST(GstreamerMemory, HasGStreamersRowsWhereTheElementKnowsOfNoStrides) {
   gst_buffer_pool_set_active(pool.get(), FALSE);
 }
 
-TEST(GstreamerMemory, IsGivenToAnElementThatMakesItsOwnPool) {
-  ASSERT_TRUE(initialise_gstreamer());
-  const auto frames = std::make_shared<test::FrameMemory>();
-  const auto memory = std::make_shared<GstreamerMemory>(*frames, kLent);
-  memory->set_growing(true);
-  const Element element(*memory);
+TEST_F(GstreamerMemoryOffered, IsGivenToAnElementThatMakesItsOwnPool) {
   const auto allocator = element.allocator(kCaps);
   ASSERT_NE(allocator, nullptr);
   const struct {
@@ -336,12 +333,7 @@ TEST(GstreamerMemory, IsGivenToAnElementThatMakesItsOwnPool) {
   }
 }
 
-TEST(GstreamerMemory, CopiesAndPartsOfItsBuffersAreSoundAndItsOwn) {
-  ASSERT_TRUE(initialise_gstreamer());
-  const auto frames = std::make_shared<test::FrameMemory>();
-  const auto memory = std::make_shared<GstreamerMemory>(*frames, kLent);
-  memory->set_growing(true);
-  const Element element(*memory);
+TEST_F(GstreamerMemoryOffered, CopiesAndPartsOfItsBuffersAreSoundAndItsOwn) {
   const auto pool = element.pool(kCaps);
   ASSERT_NE(pool, nullptr);
   const auto buffers = take_buffers(*pool, 1);
@@ -374,12 +366,7 @@ TEST(GstreamerMemory, CopiesAndPartsOfItsBuffersAreSoundAndItsOwn) {
   gst_buffer_pool_set_active(pool.get(), FALSE);
 }
 
-TEST(GstreamerMemory, HasAsManyBuffersAsThePoolIsAskedFor) {
-  ASSERT_TRUE(initialise_gstreamer());
-  const auto frames = std::make_shared<test::FrameMemory>();
-  const auto memory = std::make_shared<GstreamerMemory>(*frames, kLent);
-  memory->set_growing(true);
-  const Element element(*memory);
+TEST_F(GstreamerMemoryOffered, HasAsManyBuffersAsThePoolIsAskedFor) {
   const auto pool = element.pool(kCaps);
   ASSERT_NE(pool, nullptr);
   gst_buffer_pool_set_active(pool.get(), FALSE);
@@ -394,12 +381,7 @@ TEST(GstreamerMemory, HasAsManyBuffersAsThePoolIsAskedFor) {
   gst_buffer_pool_set_active(pool.get(), FALSE);
 }
 
-TEST(GstreamerMemory, IsNotOfferedForWhatIsNoPictureInTheHostsMemory) {
-  ASSERT_TRUE(initialise_gstreamer());
-  const auto frames = std::make_shared<test::FrameMemory>();
-  const auto memory = std::make_shared<GstreamerMemory>(*frames, kLent);
-  memory->set_growing(true);
-  const Element element(*memory);
+TEST_F(GstreamerMemoryOffered, IsNotOfferedForWhatIsNoPictureInTheHostsMemory) {
   for (const char* caps : {"video/x-raw(memory:NVMM),format=NV12,width=64,height=48,framerate=25/1",
                            "audio/x-raw,format=S16LE,rate=8000,channels=1,layout=interleaved",
                            "image/jpeg", "video/x-raw,format=GRAY8"})

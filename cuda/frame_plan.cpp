@@ -26,7 +26,7 @@ Result<std::shared_ptr<const FramePlan>> FramePlan::create(
   if (!luma) return tl::make_unexpected(luma.error());
   plan->luma = std::move(*luma);
   if (config.patterns.empty()) return plan;
-  auto matcher = GpuMatcherPlan::create(device, matcher_config(config, plan->luma));
+  auto matcher = GpuMatcherPlan::create(device, matcher_config(config, plan->luma), pool);
   if (!matcher) return tl::make_unexpected(matcher.error());
   plan->matcher = std::move(*matcher);
   return plan;

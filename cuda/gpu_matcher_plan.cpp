@@ -57,10 +57,13 @@ CoarseJob take_coarse_job(PatternPlan& plan, PixelFormat format, const std::vect
 }  // namespace
 
 Result<GpuMatcherPlan> GpuMatcherPlan::create(const std::shared_ptr<const Device>& device,
-                                              const MatcherConfig& config) {
+                                              const MatcherConfig& config, ThreadPool* pool) {
   GpuMatcherPlan made;
-  for (const PatternSearch& search : config.patterns) {
-    auto plan = plan_pattern(search, config);
+  std::vector<Result<PatternPlan>> planned(config.patterns.size());
+  ThreadPool::for_each_allocating(pool, planned.size(), [&](std::size_t i) {
+    planned[i] = plan_pattern(config.patterns[i], config);
+  });
+  for (Result<PatternPlan>& plan : planned) {
     if (!plan) return tl::make_unexpected(plan.error());
     made.levels = std::max(made.levels, plan->top_level);
     made.patterns.push_back(std::move(*plan));
@@ -71,12 +74,12 @@ Result<GpuMatcherPlan> GpuMatcherPlan::create(const std::shared_ptr<const Device
   if (!masks) return tl::make_unexpected(masks.error());
   made.valid = std::move(*masks);
 
-  std::vector<CoarseJob> jobs;
+  std::vector<CoarseJob> jobs(made.patterns.size());
+  ThreadPool::for_each_allocating(pool, jobs.size(), [&](std::size_t i) {
+    jobs[i] = take_coarse_job(made.patterns[i], config.format, *valid, made.valid);
+  });
   std::vector<const PatternPlan*> plans;
-  for (PatternPlan& plan : made.patterns) {
-    jobs.push_back(take_coarse_job(plan, config.format, *valid, made.valid));
-    plans.push_back(&plan);
-  }
+  for (const PatternPlan& plan : made.patterns) plans.push_back(&plan);
   auto coarse = CoarsePlan::create(device, jobs);
   if (!coarse) return tl::make_unexpected(coarse.error());
   made.coarse = std::move(*coarse);

@@ -9,14 +9,16 @@
 #include "cuda/trace_plan.h"
 #include "pipeline/matcher.h"
 #include "pipeline/matcher_plan.h"
+#include "pipeline/thread_pool.h"
 
 namespace patternd::cuda {
 
 struct GpuMatcherPlan {
   // The same refusals as Matcher::create, and kUnsupported for what is too large for the device.
-  // Waits for its copies to the device.
+  // The patterns are shared out among the threads of `pool`, which may be null. Waits for its
+  // copies to the device.
   [[nodiscard]] static Result<GpuMatcherPlan> create(const std::shared_ptr<const Device>& device,
-                                                     const MatcherConfig& config);
+                                                     const MatcherConfig& config, ThreadPool* pool);
 
   std::vector<PatternPlan> patterns;
   int levels = 0;                    // of the picture's pyramid, above level 0

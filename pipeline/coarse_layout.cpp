@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 
+#include "pipeline/coarse_view.h"
 #include "pipeline/match_angles.h"
 #include "pipeline/row_major.h"
 
@@ -14,54 +15,15 @@ namespace {
 // Bounds come from floats; this much lower they are safe.
 constexpr double kBoundSafety = 0.99;
 
-// How many of a template's pixels are inside and valid at a position, and their ΣT, ΣT².
-struct Visible {
-  std::int32_t pixels = 0;
-  std::int64_t sum = 0;
-  std::int64_t square = 0;
-};
-
-Visible visible_at(const CoarseConfig& config, const CoarseTemplate& t, int x, int y) {
-  const int left = x + t.shape.left;
-  const int top = y + t.shape.top;
-  const int begin = std::max(0, -left);
-  const int end = std::min(t.shape.width, config.width - left);
-  const bool masked = config.valid.data != nullptr;
-  if (!masked && begin == 0 && end == t.shape.width && top >= 0 &&
-      top + t.shape.height <= config.height)
-    return {t.pixels, 0, t.energy};
-  Visible out;
-  const std::size_t per_row = static_cast<std::size_t>(t.shape.width) + 1;
-  for (int row = 0; row < t.shape.height && begin < end; ++row) {
-    if (top + row < 0 || top + row >= config.height) continue;
-    const std::size_t at = static_cast<std::size_t>(row) * per_row;
-    const auto add = [&](int from, int to) {
-      const std::size_t a = at + static_cast<std::size_t>(from);
-      const std::size_t b = at + static_cast<std::size_t>(to);
-      out.pixels += t.count_before[b] - t.count_before[a];
-      out.sum += t.sum_before[b] - t.sum_before[a];
-      out.square += t.square_before[b] - t.square_before[a];
-    };
-    if (!masked) {
-      add(begin, end);
-      continue;
-    }
-    const auto* valid = config.valid.row<std::uint8_t>(top + row) + left;
-    for (int i = begin; i < end; ++i)
-      if (valid[i] != 0) add(i, i + 1);
-  }
-  return out;
-}
-
 // Positions of a plane at which the reference point may lie in the roi, with a pixel to spare.
 struct Bounds {
   double low_x = -1e9;
   double high_x = 1e9;
   double low_y = -1e9;
   double high_y = 1e9;
-  [[nodiscard]] bool contains(int x, int y) const {
-    return x >= low_x && x <= high_x && y >= low_y && y <= high_y;
-  }
+  [[nodiscard]] bool has_column(int x) const { return x >= low_x && x <= high_x; }
+  [[nodiscard]] bool has_row(int y) const { return y >= low_y && y <= high_y; }
+  [[nodiscard]] bool contains(int x, int y) const { return has_column(x) && has_row(y); }
 };
 
 Bounds roi_bounds(const CoarseConfig& config, const TurnedPose& pose) {
@@ -167,7 +129,7 @@ CoarsePlane plane_of(const PlaneShape& shape, const CoarseConfig& config) {
 // numerator is (ΣTS − a·ΣT) − n·T̄·d, and the window's energy at least E + n·d²·(n−r)/r, since the
 // r pixels alone make up d. By Cauchy and Schwarz the squared score is at most
 // ((ΣTS − a·ΣT)²/E + n·T̄²·r/(n−r)) / ΣT'².
-float least_of(const Visible& seen, std::int32_t common, double threshold) {
+float least_of(const TemplateSums& seen, std::int32_t common, double threshold) {
   const double n = seen.pixels;
   const double sum = static_cast<double>(seen.sum);
   const double energy = static_cast<double>(seen.square) - sum * sum / n;
@@ -180,7 +142,8 @@ float least_of(const Visible& seen, std::int32_t common, double threshold) {
                    : std::numeric_limits<float>::lowest();
 }
 
-void put_position(BorderBlock& block, int i, const Visible& seen, double variance, float least) {
+void put_position(BorderBlock& block, int i, const TemplateSums& seen, double variance,
+                  float least) {
   block.sum[i] = seen.sum;
   block.inverse_norm[i] = 1 / std::sqrt(variance);
   block.least[i] = least;
@@ -188,20 +151,6 @@ void put_position(BorderBlock& block, int i, const Visible& seen, double varianc
   block.terms.sum[i] = static_cast<float>(seen.sum);
   block.terms.inverse_norm[i] = static_cast<float>(block.inverse_norm[i]);
 }
-
-// How many of a group's common pixels each position sees.
-class CommonCounts {
- public:
-  CommonCounts(const CoarseConfig& config, const CoarseTemplate& common)
-      : config_(config), common_(common) {}
-  [[nodiscard]] std::int32_t at(int x, int y) const {
-    return visible_at(config_, common_, x, y).pixels;
-  }
-
- private:
-  const CoarseConfig& config_;
-  const CoarseTemplate& common_;
-};
 
 template <class T>
 bool same(const T (&a)[kBlock], const T (&b)[kBlock]) {
@@ -214,15 +163,15 @@ bool same(const BorderBlock& a, const BorderBlock& b) {
          same(a.sum, b.sum) && same(a.inverse_norm, b.inverse_norm);
 }
 
-// Puts a block on the list, unless the row above has the same at its place: along the picture's
-// left and right edges it has, and what the search reads again and again stays in the first cache.
+// Puts a block on the list, unless the one above or the one to the left is the same: along the
+// picture's edges it is, and what the search reads again and again stays in the first cache.
 template <class Block>
 void put_block(const Block& block, const CoarseGrid& grid, std::size_t at,
                std::vector<std::int32_t>& kinds, std::vector<Block>& list) {
-  const auto across = static_cast<std::size_t>(grid.blocks);
-  const std::int32_t above = at < across ? kSkip : kinds[at - across];
-  if (above >= 0 && same(list[static_cast<std::size_t>(above)], block)) {
-    kinds[at] = above;
+  for (const std::size_t back : {static_cast<std::size_t>(grid.blocks), std::size_t{1}}) {
+    const std::int32_t other = at < back ? kSkip : kinds[at - back];
+    if (other < 0 || !same(list[static_cast<std::size_t>(other)], block)) continue;
+    kinds[at] = other;
     return;
   }
   kinds[at] = static_cast<std::int32_t>(list.size());
@@ -230,77 +179,140 @@ void put_block(const Block& block, const CoarseGrid& grid, std::size_t at,
 }
 
 // Sorts a plane's blocks into complete ones, those at a border, and those not searched.
-void classify(const PlaneShape& shape, const CoarseConfig& config, const CoarseGrid& grid,
-              const CommonCounts& common, CoarsePlane& plane) {
-  const CoarseTemplate& t = shape.made;
-  plane.block_class.assign(grid.block_count(), kSkip);
-  plane.band_begin.assign(static_cast<std::size_t>(grid.bands), grid.blocks);
-  plane.band_end.assign(static_cast<std::size_t>(grid.bands), 0);
-  for (int row = 0; row < grid.rows(); ++row) {
-    for (int block = 0; block < grid.blocks; ++block) {
-      BorderBlock border{};
-      std::fill_n(border.least, kBlock, std::numeric_limits<float>::max());
-      int complete = 0;
-      int searched = 0;
-      for (int i = 0; i < kBlock; ++i) {
-        const int x = grid.first_x + block * kBlock + i;
-        const int y = grid.first_y + row;
-        if (!shape.roi.contains(x, y)) continue;
-        const Visible seen = visible_at(config, t, x, y);
-        const double sum = static_cast<double>(seen.sum);
-        const double variance = seen.pixels * static_cast<double>(seen.square) - sum * sum;
-        if (seen.pixels < shape.least_visible || !(variance > 0)) continue;
-        ++searched;
-        const bool all = seen.pixels == t.pixels;
-        if (all) ++complete;
-        put_position(border, i, seen, variance,
-                     all ? plane.least : least_of(seen, common.at(x, y), config.threshold));
+class PlaneClasses {
+ public:
+  PlaneClasses(const PlaneShape& shape, const CoarseTemplate& common, const CoarseView& view,
+               double threshold)
+      : shape_(shape), common_(common), view_(view), threshold_(threshold) {}
+
+  void put(const CoarseGrid& grid, CoarsePlane& plane) const {
+    plane.block_class.assign(grid.block_count(), kSkip);
+    plane.band_begin.assign(static_cast<std::size_t>(grid.bands), grid.blocks);
+    plane.band_end.assign(static_cast<std::size_t>(grid.bands), 0);
+    for (int row = 0; row < grid.rows(); ++row) {
+      for (int block = 0; block < grid.blocks; ++block) {
+        const std::size_t at = grid.block_at(row, block);
+        put_block_at(grid.first_x + block * kBlock, grid.first_y + row, grid, at, plane);
+        if (plane.block_class[at] == kSkip) continue;
+        const auto band = static_cast<std::size_t>(row / kBand);
+        plane.band_begin[band] = std::min(plane.band_begin[band], block);
+        plane.band_end[band] = std::max(plane.band_end[band], block + 1);
       }
-      if (searched == 0) continue;
-      const std::size_t at = grid.block_at(row, block);
-      if (complete == kBlock)
-        plane.block_class[at] = kAllVisible;
-      else
-        put_block(border, grid, at, plane.block_class, plane.border);
-      const auto band = static_cast<std::size_t>(row / kBand);
-      plane.band_begin[band] = std::min(plane.band_begin[band], block);
-      plane.band_end[band] = std::max(plane.band_end[band], block + 1);
     }
   }
+
+ private:
+  // How much a position that is to be searched sees; nothing where it is not.
+  [[nodiscard]] std::optional<TemplateSums> seen_at(int x, int y) const {
+    if (!shape_.roi.contains(x, y)) return std::nullopt;
+    const TemplateSums seen = view_.seen(shape_.made, x, y);
+    if (seen.pixels < shape_.least_visible || !(variance_of(seen) > 0)) return std::nullopt;
+    return seen;
+  }
+  // Times n².
+  [[nodiscard]] static double variance_of(const TemplateSums& seen) {
+    const double sum = static_cast<double>(seen.sum);
+    return seen.pixels * static_cast<double>(seen.square) - sum * sum;
+  }
+
+  // How many blocks before that of the positions from (x, y) on one is that is surely the same:
+  // above or to the left.
+  [[nodiscard]] std::optional<std::size_t> same_as(int x, int y, const CoarseGrid& grid) const {
+    const auto both = [&](auto see_as) {
+      return (view_.*see_as)(shape_.made, x, y, kBlock) && (view_.*see_as)(common_, x, y, kBlock);
+    };
+    const Bounds& roi = shape_.roi;
+    if (y > grid.first_y && roi.has_row(y - 1) == roi.has_row(y) && both(&CoarseView::see_as_above))
+      return static_cast<std::size_t>(grid.blocks);
+    if (x > grid.first_x && roi.has_column(x - kBlock) && roi.has_column(x + kBlock - 1) &&
+        both(&CoarseView::see_as_left))
+      return 1;
+    return std::nullopt;
+  }
+
+  void put_block_at(int x, int y, const CoarseGrid& grid, std::size_t at,
+                    CoarsePlane& plane) const {
+    const CoarseTemplate& t = shape_.made;
+    // All positions alike: both ends stand for them.
+    if (view_.see_all(t, x, y, kBlock) && seen_at(x, y) && seen_at(x + kBlock - 1, y)) {
+      plane.block_class[at] = kAllVisible;
+      return;
+    }
+    if (const auto other = same_as(x, y, grid)) {
+      plane.block_class[at] = plane.block_class[at - *other];
+      return;
+    }
+    BorderBlock border{};
+    std::fill_n(border.least, kBlock, std::numeric_limits<float>::max());
+    int complete = 0;
+    int searched = 0;
+    for (int i = 0; i < kBlock; ++i) {
+      const auto seen = seen_at(x + i, y);
+      if (!seen) continue;
+      ++searched;
+      const bool all = seen->pixels == t.pixels;
+      if (all) ++complete;
+      const float least =
+          all ? plane.least : least_of(*seen, view_.seen(common_, x + i, y).pixels, threshold_);
+      put_position(border, i, *seen, variance_of(*seen), least);
+    }
+    if (complete == kBlock)
+      plane.block_class[at] = kAllVisible;
+    else if (searched > 0)
+      put_block(border, grid, at, plane.block_class, plane.border);
+  }
+
+  const PlaneShape& shape_;
+  const CoarseTemplate& common_;
+  const CoarseView& view_;
+  double threshold_;
+};
+
+// The kind of a group's block of positions from (x, y) on.
+void classify(const CoarseTemplate& common, const CoarseView& view, const CoarseGrid& grid, int x,
+              int y, std::size_t at, CoarseGroup& group) {
+  if (common.pixels == group.common_pixels && view.see_all(common, x, y, kBlock)) return;
+  if (y > grid.first_y && view.see_as_above(common, x, y, kBlock)) {
+    group.block_class[at] = group.block_class[at - static_cast<std::size_t>(grid.blocks)];
+    return;
+  }
+  if (x > grid.first_x && view.see_as_left(common, x, y, kBlock)) {
+    group.block_class[at] = group.block_class[at - 1];
+    return;
+  }
+  BlockCounts counts;
+  bool complete = true;
+  for (int i = 0; i < kBlock; ++i) {
+    const std::int32_t seen = view.seen(common, x + i, y).pixels;
+    complete = complete && seen == group.common_pixels;
+    counts.per_pixel[i] = seen > 0 ? 1.0F / static_cast<float>(seen) : 0.0F;
+  }
+  if (!complete) put_block(counts, grid, at, group.block_class, group.border);
 }
 
-void classify(const CommonCounts& common, const CoarseGrid& grid, CoarseGroup& group) {
+void classify(const CoarseTemplate& common, const CoarseView& view, const CoarseGrid& grid,
+              CoarseGroup& group) {
   group.block_class.assign(grid.block_count(), kAllVisible);
-  for (int row = 0; row < grid.rows(); ++row) {
-    for (int block = 0; block < grid.blocks; ++block) {
-      BlockCounts counts;
-      bool complete = true;
-      for (int i = 0; i < kBlock; ++i) {
-        const std::int32_t seen = common.at(grid.first_x + block * kBlock + i, grid.first_y + row);
-        complete = complete && seen == group.common_pixels;
-        counts.per_pixel[i] = seen > 0 ? 1.0F / static_cast<float>(seen) : 0.0F;
-      }
-      const std::size_t at = grid.block_at(row, block);
-      if (!complete) put_block(counts, grid, at, group.block_class, group.border);
-    }
-  }
+  for (int row = 0; row < grid.rows(); ++row)
+    for (int block = 0; block < grid.blocks; ++block)
+      classify(common, view, grid, grid.first_x + block * kBlock, grid.first_y + row,
+               grid.block_at(row, block), group);
 }
 
 void add_group(const std::vector<PlaneShape>& shapes, std::size_t first, std::size_t count,
-               const CoarseConfig& config, CoarseLayout& out) {
+               const CoarseConfig& config, const CoarseView& view, CoarseLayout& out) {
   std::vector<const TurnedPattern*> turned;
   for (std::size_t i = first; i < first + count; ++i) turned.push_back(&shapes[i].made.shape);
   const CoarseTemplate common = make_coarse_template(common_pixels(turned), config.max_sample);
-  const CommonCounts counts(config, common);
   CoarseGroup group;
   group.first = first;
   group.count = count;
   group.common = runs_of(common.shape);
   group.common_pixels = std::max(1, common.pixels);
-  classify(counts, out.grid, group);
+  classify(common, view, out.grid, group);
   for (std::size_t i = first; i < first + count; ++i) {
     CoarsePlane plane = plane_of(shapes[i], config);
-    classify(shapes[i], config, out.grid, counts, plane);
+    PlaneClasses(shapes[i], common, view, config.threshold).put(out.grid, plane);
     out.planes.push_back(std::move(plane));
   }
   out.groups.push_back(std::move(group));
@@ -335,12 +347,13 @@ CoarseLayout lay_out(const std::vector<PatternLevel>& pyramid, const CoarseConfi
   const std::vector<PlaneShape> shapes = make_shapes(pyramid, config);
   CoarseLayout out;
   out.grid = grid_of(shapes, config);
+  const CoarseView view(config.width, config.height, config.valid);
   const std::size_t per_scale =
       config.angles_deg.size() * static_cast<std::size_t>(phases_of(config));
   for (std::size_t scale = 0; scale < config.scales.size(); ++scale) {
     for (std::size_t first = 0; first < per_scale; first += kPlanesPerGroup)
       add_group(shapes, scale * per_scale + first, std::min(kPlanesPerGroup, per_scale - first),
-                config, out);
+                config, view, out);
   }
   for (std::size_t p = 0; p < out.planes.size(); ++p) {
     out.neighbours.push_back(

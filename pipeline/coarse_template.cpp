@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pipeline/row_major.h"
+
 namespace patternd {
 namespace {
 
@@ -41,32 +43,42 @@ void quantise(CoarseTemplate& t, int max_sample) {
   }
 }
 
-void sum_rows(CoarseTemplate& t) {
-  const std::size_t per_row = static_cast<std::size_t>(t.shape.width) + 1;
-  const std::size_t size = per_row * static_cast<std::size_t>(t.shape.height);
-  t.count_before.assign(size, 0);
-  t.sum_before.assign(size, 0);
-  t.square_before.assign(size, 0);
+void sum_up(CoarseTemplate& t) {
+  const int per_row = t.shape.width + 1;
+  t.before.assign(row_major(t.shape.height + 1, 0, per_row), {});
   for (int y = 0; y < t.shape.height; ++y) {
+    TemplateSums row;
     for (int x = 0; x < t.shape.width; ++x) {
-      const std::size_t at = static_cast<std::size_t>(y) * per_row + static_cast<std::size_t>(x);
       const std::int64_t weight = t.weights[t.shape.index(x, y)];
-      t.count_before[at + 1] = t.count_before[at] + t.shape.counts[t.shape.index(x, y)];
-      t.sum_before[at + 1] = t.sum_before[at] + weight;
-      t.square_before[at + 1] = t.square_before[at] + weight * weight;
-      t.energy += weight * weight;
+      row.sum += weight;
+      row.square += weight * weight;
+      row.pixels += t.shape.counts[t.shape.index(x, y)];
+      const TemplateSums& above = t.before[row_major(y, x + 1, per_row)];
+      t.before[row_major(y + 1, x + 1, per_row)] = {above.sum + row.sum, above.square + row.square,
+                                                    above.pixels + row.pixels};
     }
   }
+  t.energy = t.before.back().square;
 }
 
 }  // namespace
+
+TemplateSums CoarseTemplate::sums_of(int left, int right, int top, int bottom) const {
+  const int per_row = shape.width + 1;
+  const TemplateSums& a = before[row_major(top, left, per_row)];
+  const TemplateSums& b = before[row_major(top, right, per_row)];
+  const TemplateSums& c = before[row_major(bottom, left, per_row)];
+  const TemplateSums& d = before[row_major(bottom, right, per_row)];
+  return {d.sum - b.sum - c.sum + a.sum, d.square - b.square - c.square + a.square,
+          d.pixels - b.pixels - c.pixels + a.pixels};
+}
 
 CoarseTemplate make_coarse_template(TurnedPattern shape, int max_sample) {
   CoarseTemplate t;
   t.shape = std::move(shape);
   t.pixels = t.shape.pixels();
   quantise(t, max_sample);
-  sum_rows(t);
+  sum_up(t);
   return t;
 }
 

@@ -10,16 +10,23 @@
 
 namespace patternd {
 
-// T with ΣT = 0 exactly, and for each row the running sums that give the count, ΣT and ΣT² of any
-// stretch of it.
+// Of some of a template's pixels: how many count, and their ΣT and ΣT².
+struct TemplateSums {
+  std::int64_t sum = 0;
+  std::int64_t square = 0;
+  std::int32_t pixels = 0;
+};
+
+// T with ΣT = 0 exactly, and the running sums that give those of any rectangle.
 struct CoarseTemplate {
   TurnedPattern shape;
   std::vector<std::int16_t> weights;
-  std::vector<std::int32_t> count_before;  // (width + 1) a row
-  std::vector<std::int64_t> sum_before;
-  std::vector<std::int64_t> square_before;
+  std::vector<TemplateSums> before;  // (height + 1) rows of (width + 1): above and to the left
   int pixels = 0;
   std::int64_t energy = 0;  // ΣT²
+
+  // Over columns [left, right) and rows [top, bottom) of its box, which lie in it.
+  [[nodiscard]] TemplateSums sums_of(int left, int right, int top, int bottom) const;
 };
 
 // Integers such that Σ|T|·max_sample stays below 2^31.

@@ -379,11 +379,14 @@ Result<void> Matcher::State::make_valid_levels(const ImageView& area, int levels
 
 // Each pattern's coarse search, and room for all that a frame brings.
 void Matcher::State::prepare_patterns() {
+  ThreadPool::for_each_allocating(pool, patterns.size(), [&](std::size_t i) {
+    PatternPlan& plan = patterns[i].plan;
+    plan.coarse.valid = valid_at(plan.top_level);
+    patterns[i].coarse.emplace(plan.pyramid, plan.coarse);
+  });
   std::size_t most_tasks = 0;
   for (PatternState& pattern : patterns) {
     PatternPlan& plan = pattern.plan;
-    plan.coarse.valid = valid_at(plan.top_level);
-    pattern.coarse.emplace(plan.pyramid, plan.coarse);
     const std::size_t most = most_coarse(plan.search.params);
     pattern.peaks.reserve(most);
     pattern.candidates.reserve(most);

@@ -65,31 +65,64 @@ struct Sample {
   float coverage = 0;
 };
 
-// Bilinear over value·coverage and coverage; nothing outside the pixels' squares, nor on their
-// edge.
-Sample sample_bilinear(const PatternLevel& source, double x, double y) {
-  constexpr double kInside = 0.5 - 1e-6;
-  if (x < -kInside || y < -kInside || x > source.width - 1 + kInside ||
-      y > source.height - 1 + kInside)
-    return {};
-  x = std::clamp(x, 0.0, source.width - 1.0);
-  y = std::clamp(y, 0.0, source.height - 1.0);
-  const int x0 = std::min(static_cast<int>(x), std::max(source.width - 2, 0));
-  const int y0 = std::min(static_cast<int>(y), std::max(source.height - 2, 0));
-  const auto fx = static_cast<float>(x - x0);
-  const auto fy = static_cast<float>(y - y0);
-  Sample out;
-  for (int k = 0; k < 4; ++k) {
-    const int dx = k & 1;
-    const int dy = k >> 1;
-    const float weight = (dx != 0 ? fx : 1 - fx) * (dy != 0 ? fy : 1 - fy);
-    if (weight == 0.0F) continue;
-    const std::size_t i = source.index(x0 + dx, y0 + dy);
-    out.weighted_value += weight * source.value[i] * source.coverage[i];
-    out.coverage += weight * source.coverage[i];
+// Samples a level bilinearly.
+class LevelSampler {
+ public:
+  explicit LevelSampler(const PatternLevel& level)
+      : level_(level),
+        right_(level.width > 1 ? 1 : 0),
+        down_(level.height > 1 ? level.index(0, 1) : 0),
+        opaque_(std::all_of(level.coverage.begin(), level.coverage.end(),
+                            [](float c) { return c == 1.0F; })) {}
+
+  // Adds value·coverage and coverage at a place in pixels; nothing outside the pixels' squares, nor
+  // on their edge.
+  void add(double x, double y, Sample& sum) const {
+    constexpr double kInside = 0.5 - 1e-6;
+    if (x < -kInside || y < -kInside || x > level_.width - 1 + kInside ||
+        y > level_.height - 1 + kInside)
+      return;
+    x = std::clamp(x, 0.0, level_.width - 1.0);
+    y = std::clamp(y, 0.0, level_.height - 1.0);
+    const int x0 = std::min(static_cast<int>(x), std::max(level_.width - 2, 0));
+    const int y0 = std::min(static_cast<int>(y), std::max(level_.height - 2, 0));
+    const auto fx = static_cast<float>(x - x0);
+    const auto fy = static_cast<float>(y - y0);
+    const std::size_t at = level_.index(x0, y0);
+    const std::size_t places[4] = {at, at + right_, at + down_, at + down_ + right_};
+    const float weights[4] = {(1 - fx) * (1 - fy), fx * (1 - fy), (1 - fx) * fy, fx * fy};
+    Sample one;
+    for (int k = 0; k < 4; ++k) {
+      const float value = weights[k] * level_.value[places[k]];
+      const float coverage = opaque_ ? 1.0F : level_.coverage[places[k]];
+      one.weighted_value += value * coverage;
+      one.coverage += weights[k] * coverage;
+    }
+    sum.weighted_value += one.weighted_value;
+    sum.coverage += one.coverage;
   }
-  return out;
-}
+
+ private:
+  const PatternLevel& level_;
+  std::size_t right_;
+  std::size_t down_;
+  bool opaque_;  // all of it covered
+};
+
+// How far the samples of a row or column of pixels lie from the pattern's centre, `side` a pixel,
+// times the turn's cosine and sine.
+struct TurnedSamples {
+  std::vector<double> by_cosine;
+  std::vector<double> by_sine;
+
+  TurnedSamples(int first, int pixels, double phase, int side, double cosine, double sine) {
+    for (int i = 0; i < pixels * side; ++i) {
+      const double distance = first + i / side - phase - 0.5 + (i % side + 0.5) / side;
+      by_cosine.push_back(cosine * distance);
+      by_sine.push_back(sine * distance);
+    }
+  }
+};
 
 // Half the extent of the turned rectangle along x and y, in pixels of the picture's level.
 struct Extent {
@@ -137,17 +170,19 @@ TurnedPattern render_turned(const std::vector<PatternLevel>& pyramid, int level,
   // From the picture's level to the source's pixels: turned back, scaled back.
   const double c = std::cos(pose.angle_deg * kDegToRad) * spacing / pose.scale / source.spacing();
   const double s = std::sin(pose.angle_deg * kDegToRad) * spacing / pose.scale / source.spacing();
+  const TurnedSamples across(out.left, out.width, pose.phase_x, side, c, s);
+  const TurnedSamples down(out.top, out.height, pose.phase_y, side, c, s);
+  const double origin_x = source.origin_x / source.spacing();
+  const double origin_y = source.origin_y / source.spacing();
+  const LevelSampler sampler(source);
   for (int y = 0; y < out.height; ++y) {
     for (int x = 0; x < out.width; ++x) {
       Sample sum;
       for (int k = 0; k < samples; ++k) {
-        const double dx = out.left + x - pose.phase_x - 0.5 + (k % side + 0.5) / side;
-        const double dy = out.top + y - pose.phase_y - 0.5 + (k / side + 0.5) / side;
-        const Sample one =
-            sample_bilinear(source, c * dx + s * dy - source.origin_x / source.spacing(),
-                            c * dy - s * dx - source.origin_y / source.spacing());
-        sum.weighted_value += one.weighted_value;
-        sum.coverage += one.coverage;
+        const auto i = static_cast<std::size_t>(x * side + k % side);
+        const auto j = static_cast<std::size_t>(y * side + k / side);
+        sampler.add(across.by_cosine[i] + down.by_sine[j] - origin_x,
+                    down.by_cosine[j] - across.by_sine[i] - origin_y, sum);
       }
       if (sum.coverage < kLeastCoverage * static_cast<float>(samples)) continue;
       out.value[out.index(x, y)] = sum.weighted_value / sum.coverage;

@@ -4,8 +4,10 @@
 // Debian's build is opaque to TSan.)
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <type_traits>
 
 namespace patternd {
@@ -43,6 +45,24 @@ class ThreadPool {
           (*static_cast<Plain*>(context))(index, thread);
         },
         &body);
+  }
+  // The same for a body that allocates, when something is made: where memory runs out in one, the
+  // others end, and then std::bad_alloc is thrown here. `pool` may be null.
+  template <class Body>
+  static void for_each_allocating(ThreadPool* pool, std::size_t count, const Body& body) {
+    std::atomic<bool> exhausted{false};
+    auto guarded = [&](std::size_t index) {
+      try {
+        body(index);
+      } catch (const std::bad_alloc&) {
+        exhausted = true;
+      }
+    };
+    if (pool != nullptr)
+      pool->for_each(count, guarded);
+    else
+      for (std::size_t i = 0; i < count; ++i) guarded(i);
+    if (exhausted) throw std::bad_alloc();
   }
 
  private:

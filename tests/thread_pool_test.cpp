@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <gtest/gtest.h>
+#include <new>
 #include <vector>
 
 namespace patternd {
@@ -33,6 +34,21 @@ TEST(ThreadPool, MakesResultsVisibleToTheCaller) {
   for (int round = 1; round <= 200; ++round) {
     pool.for_each(values.size(), [&](std::size_t i) { values[i] += 1; });
     for (int v : values) ASSERT_EQ(v, round);
+  }
+}
+
+TEST(ThreadPool, TellsTheCallerThatMemoryRanOutWhenAllHaveEnded) {
+  ThreadPool pool(3);
+  for (ThreadPool* const with : {&pool, static_cast<ThreadPool*>(nullptr)}) {
+    std::atomic<int> calls{0};
+    const auto body = [&](std::size_t i) {
+      ++calls;
+      if (i == 5) throw std::bad_alloc();
+    };
+    EXPECT_THROW(ThreadPool::for_each_allocating(with, 40, body), std::bad_alloc);
+    EXPECT_EQ(calls, 40);
+    ThreadPool::for_each_allocating(with, 5, body);
+    EXPECT_EQ(calls, 45);
   }
 }
 

@@ -114,7 +114,7 @@ TracePattern trace_pattern_of(Arena& arena, const PatternPlan& plan, const Trace
   out.scale_step = step.level.scale_step;
   out.least_visible = step.least_visible;
   out.threshold = step.threshold;
-  out.hopeless_score = kHopeless * step.threshold;
+  out.hopeless_score = step.hopeless_score;
   out.period_deg = plan.angles.period_deg;
   out.width = pattern.width;
   out.height = pattern.height;

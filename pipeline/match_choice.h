@@ -20,10 +20,8 @@ namespace patternd {
 // look at the level below decides, which has four times the pixels and tells them apart better.
 [[nodiscard]] std::size_t most_followed(const SearchParams& params);
 [[nodiscard]] inline std::size_t followed_unseen(std::size_t most) { return most / 3; }
-// A candidate that scores less than this share of a level's threshold where it comes down is not
-// worth looking around.
-inline constexpr double kHopeless = 0.35;
-// The same at the finest level, of min_score: poses are known to about a pixel there.
+// A candidate that scores less than this share of min_score where it comes down to the finest level
+// is not worth following: poses are known to about a pixel there.
 inline constexpr double kHopelessAtLast = 0.5;
 // Losers remembered for the runners-up of a pattern.
 inline constexpr std::size_t kMostLosers = 512;

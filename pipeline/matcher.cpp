@@ -174,7 +174,7 @@ struct Matcher::State {
       PatternState& state = patterns[task.pattern];
       const TraceStep& step = state.plan.steps[s];
       TraceImage image = image_at(state.plan, step.level.image_level, step.least_visible, 0);
-      image.hopeless_score = kHopeless * step.threshold;
+      image.hopeless_score = step.hopeless_score;
       const std::size_t end = std::min(task.item + kCandidatesPerItem, state.candidates.size());
       for (std::size_t i = task.item; i < end; ++i)
         body(step, image, scratch.trace, state.candidates[i]);

@@ -21,6 +21,7 @@ struct TraceStep {
   bool by_regression = false;
   bool neighbours_first = false;
   double threshold = 0;           // candidates that score less are dropped
+  double hopeless_score = 0;      // those that score less where they come down, not followed
   double least_visible = 0;       // share of pixels
   std::size_t most_followed = 0;  // of the candidates that come down (match_choice.h); 0: all
   std::size_t most_kept = 0;      // the best that go on from here

@@ -72,10 +72,9 @@ double parabola_top(double before, double middle, double after) {
   return std::clamp(0.5 * (before - after) / curvature, -0.5, 0.5);
 }
 
-// Looks around and follows the best shift until it is in the middle.
+// Follows the best shift of what is seen around a candidate until it is in the middle.
 Neighbourhood settle(const TraceLevel& level, const TraceImage& image, TraceScratch& scratch,
-                     Candidate& candidate) {
-  Neighbourhood around = look_around(level, image, scratch, candidate);
+                     Candidate& candidate, Neighbourhood around) {
   for (int move = 0; move < kMostMoves && (around.dx() != 0 || around.dy() != 0); ++move) {
     Candidate moved = candidate;
     shift(level, moved, around.dx(), around.dy());
@@ -86,6 +85,23 @@ Neighbourhood settle(const TraceLevel& level, const TraceImage& image, TraceScra
     around = next;
   }
   return around;
+}
+
+Candidate turned(const TraceLevel& level, Candidate candidate, double steps) {
+  candidate.angle_deg += steps * level.angle_step_deg;
+  return candidate;
+}
+
+// Whether neither what is seen around the candidate nor around it turned by one step scores enough
+// to be followed; `best` is what it scores.
+bool is_hopeless(const TraceLevel& level, const TraceImage& image, TraceScratch& scratch,
+                 const Candidate& candidate, double around, double& best) {
+  best = around;
+  for (const double steps : {-1.0, 1.0}) {
+    if (best >= image.hopeless_score || !(level.angle_step_deg > 0)) break;
+    best = std::max(best, score_around(level, image, scratch, turned(level, candidate, steps)));
+  }
+  return best < image.hopeless_score;
 }
 
 // Steps `value` of the candidate (its angle or scale) to the best score and leaves it at the
@@ -202,17 +218,13 @@ double score_around(const TraceLevel& level, const TraceImage& image, TraceScrat
 
 void trace_step(const TraceLevel& level, const TraceImage& image, TraceScratch& scratch,
                 Candidate& candidate) {
-  Neighbourhood around = settle(level, image, scratch, candidate);
-  if (around.score() < image.hopeless_score) {
-    candidate.score = around.score();
-    return;
-  }
+  Neighbourhood around = look_around(level, image, scratch, candidate);
+  if (is_hopeless(level, image, scratch, candidate, around.score(), candidate.score)) return;
   Candidate best = candidate;
+  around = settle(level, image, scratch, best, around);
   if (level.angle_step_deg > 0) {
-    follow(level, image, scratch, best, around, [&](Candidate c, double steps) {
-      c.angle_deg += steps * level.angle_step_deg;
-      return c;
-    });
+    follow(level, image, scratch, best, around,
+           [&](const Candidate& c, double steps) { return turned(level, c, steps); });
   }
   if (level.scale_step > 0) {
     follow(level, image, scratch, best, around, [&](Candidate c, double steps) {
@@ -223,7 +235,7 @@ void trace_step(const TraceLevel& level, const TraceImage& image, TraceScratch& 
   // At the new angle another shift may be best.
   if (around.dx() != 0 || around.dy() != 0) {
     shift(level, best, around.dx(), around.dy());
-    around = settle(level, image, scratch, best);
+    around = settle(level, image, scratch, best, look_around(level, image, scratch, best));
   }
   if (around.dx() == 0 && around.dy() == 0) {
     const double middle = around.score();

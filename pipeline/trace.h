@@ -57,7 +57,9 @@ struct TraceImage {
   double least_contrast = 0;
   double least_visible = 0;  // share of the pattern's pixels; windows that see fewer score 0
   bool any_polarity = false;
-  double hopeless_score = -1;  // a candidate that scores less at first is not followed
+  // A candidate that scores less at first, at its angle and one step to either side, is not
+  // followed.
+  double hopeless_score = -1;
 };
 
 // Where the samples of a candidate lie in the picture's level, with `rim` pixels around the

@@ -221,6 +221,12 @@ PATTERND_DEVICE float inverse_root(float value) {
   asm("rsqrt.approx.f32 %0, %1;" : "=f"(result) : "f"(value));
   return result;
 }
+// 1 / value, to 2e-7 of it, in one instruction.
+PATTERND_DEVICE float reciprocal(float value) {
+  float result;
+  asm("rcp.approx.f32 %0, %1;" : "=f"(result) : "f"(value));
+  return result;
+}
 PATTERND_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
 PATTERND_DEVICE int maximum(int a, int b) { return a > b ? a : b; }
 PATTERND_DEVICE float minimum(float a, float b) {

@@ -80,12 +80,14 @@ struct Located {
   float visible;
 };
 
-PATTERND_DEVICE Located locate(const TraceImage& image, const SamplingGrid& grid, int i, int j) {
-  const float fi = static_cast<float>(i);
-  const float fj = static_cast<float>(j);
-  Located at = {fused(fi, grid.ux, fused(fj, grid.vx, grid.x)),
-                fused(fi, grid.uy, fused(fj, grid.ux, grid.y)), 1.0F};
-  if (grid.inside != 0) return at;
+// Sample (x, y) of a grid that lies inside.
+PATTERND_DEVICE Located locate_inside(const SamplingGrid& grid, float x, float y) {
+  return {fused(x, grid.ux, fused(y, grid.vx, grid.x)),
+          fused(x, grid.uy, fused(y, grid.ux, grid.y)), 1.0F};
+}
+
+// A sample of one that does not, to what is known there.
+PATTERND_DEVICE void clip(const TraceImage& image, const SamplingGrid& grid, Located& at) {
   const float columns = static_cast<float>(image.width);
   const float rows = static_cast<float>(image.height);
   const float at_x = at.x + grid.base_x;
@@ -101,20 +103,35 @@ PATTERND_DEVICE Located locate(const TraceImage& image, const SamplingGrid& grid
     if (global<const u8>(image.valid)[static_cast<i64>(py) * image.valid_stride + px] == 0)
       at.visible = 0.0F;
   }
+}
+
+PATTERND_DEVICE Located locate(const TraceImage& image, const SamplingGrid& grid, int i, int j) {
+  Located at = locate_inside(grid, static_cast<float>(i), static_cast<float>(j));
+  if (grid.inside == 0) clip(image, grid, at);
   return at;
 }
 
-PATTERND_DEVICE float bilinear_at(const TraceImage& image, const SamplingGrid& grid,
-                                  const Located& at) {
+// The four pixels around a place, on their way, and where it lies between them.
+struct Neighbours {
+  Gathered pixels;
+  float wx, wy;
+};
+PATTERND_DEVICE Neighbours neighbours_of(const TraceImage& image, const SamplingGrid& grid,
+                                         const Located& at) {
   const float left = nearest(at.x - 0.5F);
   const float top = nearest(at.y - 0.5F);
-  const float wx = at.x - left;
-  const float wy = at.y - top;
-  const Gathered g =
-      gather<0>(image.texture, left + (grid.base_x + 1.0F), top + (grid.base_y + 1.0F));
-  const float upper = fused(wx, g.right_top - g.left_top, g.left_top);
-  const float lower = fused(wx, g.right_bottom - g.left_bottom, g.left_bottom);
-  return fused(wy, lower - upper, upper) * kGreyScale;
+  return {gather<0>(image.texture, left + (grid.base_x + 1.0F), top + (grid.base_y + 1.0F)),
+          at.x - left, at.y - top};
+}
+PATTERND_DEVICE float between(const Neighbours& around) {
+  const Gathered& g = around.pixels;
+  const float upper = fused(around.wx, g.right_top - g.left_top, g.left_top);
+  const float lower = fused(around.wx, g.right_bottom - g.left_bottom, g.left_bottom);
+  return fused(around.wy, lower - upper, upper);
+}
+PATTERND_DEVICE float bilinear_at(const TraceImage& image, const SamplingGrid& grid,
+                                  const Located& at) {
+  return between(neighbours_of(image, grid, at)) * kGreyScale;
 }
 
 // The cubic through four pixels, Lagrange's.

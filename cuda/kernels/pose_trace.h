@@ -4,8 +4,9 @@
 // A block works on one candidate, and looks at up to three poses at a time: the one that it stands
 // at and those one step to either side, which it wants next unless the first look moves it. These
 // share the warps, which sample the picture in the pattern's upright frame, a strip with a rim of
-// one pixel at a time in shared memory, and nine scores (3 × 3 shifts) come out of one pass over
-// it. One thread decides from the scores where to look next.
+// one pixel at a time in shared memory. A thread goes down a run of a column with the samples of
+// three rows in its registers, and nine scores (3 × 3 shifts) come out of one pass. The first warp
+// decides from the scores where to look next.
 #pragma once
 
 #include "cuda/kernels/atomics.h"
@@ -15,8 +16,12 @@
 namespace patternd::cuda {
 
 inline constexpr int kPoses = 3;
-inline constexpr int kShifts = 9;
+inline constexpr int kSide = 3;  // shifts across and down
+inline constexpr int kShifts = kSide * kSide;
 inline constexpr int kMiddleShift = kShifts / 2;
+// Of a look over a pose's samples: the sums over those that are visible, then over those that are
+// not.
+enum TracePass { kSeen, kHidden, kPasses };
 // Moves along one of shift, angle, scale before the trace settles.
 inline constexpr int kMostMoves = 4;
 
@@ -50,7 +55,7 @@ struct TraceState {
 
 struct TraceMemory {
   float tile[kPoses][kTileFloats];
-  float scratch[kPoseWarps][kWarpSize];
+  float sums[kPasses][kPoseWarps][kWarpSize];
   float scores[kPoses][kShifts];
   float visible[kPoses][kShifts];
   SamplingGrid grid[kPoses];
@@ -82,8 +87,9 @@ PATTERND_DEVICE PoseThread pose_thread(int poses) {
   const int warp = thread_x() / kWarpSize;
   const int place =
       (warp >= warps ? 1 : 0) + (warp >= 2 * warps ? 1 : 0) + (warp >= 3 * warps ? 1 : 0);
-  int left = poses;
-  for (int i = 0; i < place; ++i) left &= left - 1;
+  const int others = poses & (poses - 1);
+  const int last = others & (others - 1);
+  const int left = place == 0 ? poses : (place == 1 ? others : (place == 2 ? last : 0));
   return {left == 0 ? -1 : lowest_bit(static_cast<u32>(left)),
           {thread_x() - place * warps * kWarpSize, warps * kWarpSize}};
 }
@@ -93,6 +99,12 @@ struct Strip {
   int x, y, width, height;
   __device__ int pitch() const { return width + 2; }
 };
+
+// A quotient of small numbers, given 1 / the divisor; half a unit keeps rounding away from whole
+// ones.
+PATTERND_DEVICE int quotient(int value, float per) {
+  return floor_to_int((static_cast<float>(value) + 0.5F) * per);
+}
 
 // A sample that there is none of: it adds nothing to a sum, and no other is ever negative and 0.
 inline constexpr float kHiddenSample = -0.0F;
@@ -104,109 +116,190 @@ PATTERND_DEVICE bool is_hidden(float sample) {
   return of.bits == 0x80000000U;
 }
 
-// The picture's samples less `middle`.
+// From sample to sample of a rectangle row by row, as far apart as there are threads.
+struct Walk {
+  float width;
+  float step_x, step_y;
+  float end;  // column behind the last
+  __device__ Walk(const PixelThreads& threads, int first, int columns)
+      : width(static_cast<float>(columns)), end(static_cast<float>(first + columns)) {
+    const int rows = quotient(threads.count, reciprocal(width));
+    step_y = static_cast<float>(rows);
+    step_x = static_cast<float>(threads.count - rows * columns);
+  }
+  __device__ void step(float& x, float& y) const {
+    x += step_x;
+    y += step_y;
+    if (x >= end) {
+      x -= width;
+      y += 1.0F;
+    }
+  }
+};
+
+// The picture's samples less `middle`, a strip and its rim.
 PATTERND_DEVICE void fill_strip(const TraceImage& image, const PoseThread& own,
-                                const Strip& strip) {
+                                const SamplingGrid& grid, float middle, const Strip& strip) {
   constexpr int kAtOnce = 5;
-  const SamplingGrid grid = trace_memory().grid[own.pose];
-  float* tile = trace_memory().tile[own.pose];
-  const float middle = trace_memory().middle;
   const int pitch = strip.pitch();
-  const int rows = strip.height + 2;
-  for_each_place<kAtOnce>(
-      own.threads, pitch, rows, [&](const int(&x)[kAtOnce], const int(&y)[kAtOnce]) {
-        Located at[kAtOnce];
-        float values[kAtOnce];
+  const int samples = pitch * (strip.height + 2);
+  const int count = own.threads.count;
+  const Walk walk(own.threads, strip.x, pitch);
+  const int row = quotient(own.threads.index, reciprocal(walk.width));
+  float x = static_cast<float>(own.threads.index - row * pitch + strip.x);
+  float y = static_cast<float>(row + strip.y);
+  float* out = trace_memory().tile[own.pose] + own.threads.index;
+#pragma unroll 1
+  for (int left = samples - own.threads.index; left > 0; left -= kAtOnce * count) {
+    Located at[kAtOnce];
+    Neighbours around[kAtOnce];
+    float values[kAtOnce];
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i)
-          at[i] = locate(image, grid, strip.x + x[i], strip.y + minimum(y[i], rows - 1));
+    for (int i = 0; i < kAtOnce; ++i) {
+      at[i] = locate_inside(grid, x, y);
+      walk.step(x, y);
+    }
+    if (grid.inside == 0) {
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) values[i] = bilinear_at(image, grid, at[i]) - middle;
+      for (int i = 0; i < kAtOnce; ++i) clip(image, grid, at[i]);
+    }
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i)
-          if (y[i] < rows)
-            tile[y[i] * pitch + x[i]] = at[i].visible != 0.0F ? values[i] : kHiddenSample;
-      });
+    for (int i = 0; i < kAtOnce; ++i) around[i] = neighbours_of(image, grid, at[i]);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) values[i] = fused(between(around[i]), kGreyScale, -middle);
+    if (grid.inside == 0) {
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i)
+        if (at[i].visible == 0.0F) values[i] = kHiddenSample;
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (i * count < left) *out = values[i];
+      out += count;
+    }
+  }
 }
 
 struct alignas(8) TracePixel {
   float value, mask;
 };
 
-// Sums of nine shifts: ΣTW, ΣW, ΣW² over the mask; or of the hidden pixels ΣT, number, ΣT².
-template <bool kHidden>
-PATTERND_DEVICE void add_strip(const TracePattern& pattern, const PoseThread& own,
-                               const Strip& strip, float (&sums)[kWarpSize]) {
-  constexpr int kAtOnce = 4;
-  const float* tile = trace_memory().tile[own.pose];
-  const TracePixel* pixels =
-      global<const TracePixel>(pattern.pixels) + strip.y * pattern.width + strip.x;
-  const int pitch = strip.pitch();
-  for_each_place<kAtOnce>(
-      own.threads, strip.width, strip.height, [&](const int(&x)[kAtOnce], const int(&y)[kAtOnce]) {
-        TracePixel p[kAtOnce];
-#pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
-          p[i] = {0.0F, 0.0F};
-          if (y[i] < strip.height) p[i] = pixels[y[i] * pattern.width + x[i]];
-        }
-#pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
-          const float* corner = tile + minimum(y[i], strip.height - 1) * pitch + x[i];
-#pragma unroll
-          for (int k = 0; k < kShifts; ++k) {
-            const float sample = corner[k / 3 * pitch + k % 3];
-            const float w = !kHidden ? sample : (is_hidden(sample) ? 1.0F : 0.0F);
-            sums[k] = fused(p[i].value, w, sums[k]);
-            sums[kShifts + k] = fused(p[i].mask, w, sums[kShifts + k]);
-            sums[2 * kShifts + k] =
-                fused(kHidden ? p[i].value * p[i].value : p[i].mask * w, w, sums[2 * kShifts + k]);
-          }
-        }
-      });
+// Rows of a strip that a thread goes down in one column, its samples kept at hand.
+inline constexpr int kRunRows = 8;
+
+// The first pixel of a strip's run, counting runs row by row; no rows: there is none.
+struct Run {
+  int x, y, rows;
+};
+PATTERND_DEVICE Run run_of(int number, const Strip& strip, float per_width) {
+  const int down = quotient(number, per_width);
+  const int y = down * kRunRows;
+  return {number - down * strip.width, y, minimum(kRunRows, strip.height - y)};
 }
 
-// The sums over the whole pattern for the poses of a mask, as add_strip numbers them: those of each
-// warp in `scratch`. For the hidden ones those of the visible pixels have been summed before. Ends
-// at a barrier.
-template <bool kHidden>
-PATTERND_DEVICE_CALL void pattern_sums(const TracePattern& pattern, const TraceImage& image,
-                                       int poses) {
-  const PoseThread own = pose_thread(poses);
-  float sums[kWarpSize] = {};
+// Some pixels of the pattern, one below the other.
+PATTERND_DEVICE void load_run(const TracePixel* pixels, int width, int rows,
+                              TracePixel (&run)[kRunRows]) {
+#pragma unroll
+  for (int r = 0; r < kRunRows; ++r) {
+    run[r] = {0.0F, 0.0F};
+    if (r < rows) run[r] = pixels[r * width];
+  }
+}
+
+// Adds them up with the samples from `corner` on, the first pixel's upper left neighbour; of the
+// samples `rows` + 2 rows exist.
+template <bool kOfHidden>
+PATTERND_DEVICE void add_run(const TracePixel (&run)[kRunRows], const float* corner, int pitch,
+                             int rows, float (&sums)[kWarpSize]) {
+  float samples[kSide][kSide];
+  float squares[kSide][kSide];
+#pragma unroll
+  for (int r = 0; r < kRunRows + 2; ++r) {
+#pragma unroll
+    for (int x = 0; x < kSide; ++x) {
+      float sample = corner[x];
+      if (kOfHidden) sample = is_hidden(sample) ? 1.0F : 0.0F;
+      samples[r % kSide][x] = sample;
+      squares[r % kSide][x] = sample * sample;
+    }
+    // The last row again where there is none: its pixels are 0.
+    if (r < rows + 1) corner += pitch;
+    if (r < 2) continue;
+    const TracePixel& pixel = run[r - 2];
+    const float by_square = kOfHidden ? pixel.value * pixel.value : pixel.mask;
+#pragma unroll
+    for (int k = 0; k < kShifts; ++k) {
+      const float sample = samples[(r - 2 + k / kSide) % kSide][k % kSide];
+      const float square = squares[(r - 2 + k / kSide) % kSide][k % kSide];
+      sums[k] = fused(pixel.value, sample, sums[k]);
+      sums[kShifts + k] = fused(pixel.mask, sample, sums[kShifts + k]);
+      sums[2 * kShifts + k] = fused(by_square, square, sums[2 * kShifts + k]);
+    }
+  }
+}
+
+// The sums over the whole pattern of nine shifts: ΣTW, ΣW, ΣW² over the mask, or of the hidden
+// pixels ΣT, number, ΣT²; those of each warp in shared memory. Where a warp has no part in a pose
+// it waits with the others.
+template <bool kOfHidden>
+PATTERND_DEVICE void sum_pose(const TracePattern& pattern, const TraceImage& image,
+                              const PoseThread& own) {
+  TraceMemory& memory = trace_memory();
   const int most_width = pattern.strip_width;
-  const int rows = pattern.strip_rows;
+  const int most_rows = pattern.strip_rows;
   // A pattern in one strip has its samples in shared memory still.
-  const bool kept = kHidden && most_width >= pattern.width && rows >= pattern.height;
-  for (int y = 0; y < pattern.height; y += rows) {
+  const bool kept = kOfHidden && most_width >= pattern.width && most_rows >= pattern.height;
+  const SamplingGrid grid = memory.grid[maximum(own.pose, 0)];
+  const bool works = own.pose >= 0 && (!kOfHidden || grid.inside == 0);
+  const float middle = memory.middle;
+  float sums[kWarpSize] = {};
+#pragma unroll 1
+  for (int y = 0; y < pattern.height; y += most_rows) {
+#pragma unroll 1
     for (int x = 0; x < pattern.width; x += most_width) {
       const Strip strip = {x, y, minimum(most_width, pattern.width - x),
-                           minimum(rows, pattern.height - y)};
+                           minimum(most_rows, pattern.height - y)};
+      const TracePixel* pixels = global<const TracePixel>(pattern.pixels) + y * pattern.width + x;
+      const float* tile = memory.tile[maximum(own.pose, 0)];
+      const float per_width = reciprocal(static_cast<float>(strip.width));
+      const int runs = (strip.height + kRunRows - 1) / kRunRows * strip.width;
       if (!kept) {
         // The strip before has been read.
         if (x + y > 0) block_barrier();
-        if (own.pose >= 0) fill_strip(image, own, strip);
-        block_barrier();
+        if (works) fill_strip(image, own, grid, middle, strip);
       }
-      if (own.pose >= 0) add_strip<kHidden>(pattern, own, strip, sums);
+      bool filled = kept;
+#pragma unroll 1
+      for (int number = own.threads.index; number - own.threads.index < runs;
+           number += own.threads.count) {
+        const Run at = run_of(number, strip, per_width);
+        const int rows = works ? at.rows : 0;
+        TracePixel run[kRunRows];
+        load_run(pixels + at.y * pattern.width + at.x, pattern.width, rows, run);
+        // On their way while the picture's last samples come.
+        if (!filled) block_barrier();
+        filled = true;
+        if (rows > 0)
+          add_run<kOfHidden>(run, tile + at.y * strip.pitch() + at.x, strip.pitch(), rows, sums);
+      }
     }
   }
-  trace_memory().scratch[thread_x() / kWarpSize][thread_x() % kWarpSize] = warp_totals(sums);
-  block_barrier();
+  memory.sums[kOfHidden ? kHidden : kSeen][thread_x() / kWarpSize][thread_x() % kWarpSize] =
+      warp_totals(sums);
 }
 
-// The three sums of a pose's shift, all 0 where the pose is not among those that were summed.
+// The three sums of a pose's shift.
 struct ShiftSums {
   float first, second, third;
 };
-PATTERND_DEVICE ShiftSums shift_sums(int poses, int pose, int shift) {
-  ShiftSums out = {};
-  if ((poses >> pose & 1) == 0) return out;
+PATTERND_DEVICE ShiftSums shift_sums(int poses, int pose, int shift, int pass) {
   const int warps = warps_of_each(poses);
   const int first = warps * population(static_cast<u32>(poses) & ((1U << pose) - 1U));
+  ShiftSums out = {};
 #pragma unroll 4
   for (int warp = first; warp < first + warps; ++warp) {
-    const float(&sums)[kWarpSize] = trace_memory().scratch[warp];
+    const float(&sums)[kWarpSize] = trace_memory().sums[pass][warp];
     out.first += sums[shift];
     out.second += sums[kShifts + shift];
     out.third += sums[2 * kShifts + shift];
@@ -224,33 +317,39 @@ PATTERND_DEVICE Look look_of(const float (&scores)[kShifts], const float (&visib
     if (score > most) best = k;
     most = maximum(score, most);
   }
-  return {most,
-          visible[best],
-          scores[kMiddleShift - 1],
-          scores[kMiddleShift + 1],
-          scores[1],
-          scores[7],
-          best % 3 - 1,
-          best / 3 - 1};
+  return {most,      visible[best], scores[kMiddleShift - 1], scores[kMiddleShift + 1],
+          scores[1], scores[7],     best % kSide - 1,         best / kSide - 1};
+}
+
+// What judging asks of a pattern.
+struct PatternTerms {
+  float counted, energy, least_contrast, least_counted;
+};
+PATTERND_DEVICE PatternTerms terms_of(const TracePattern& pattern) {
+  const float counted = static_cast<float>(pattern.counted);
+  return {counted, static_cast<float>(pattern.energy), static_cast<float>(pattern.least_contrast),
+          static_cast<float>(pattern.least_visible) * counted};
 }
 
 // What the sums of the wanted poses show; one warp, a lane a shift of a pose.
-PATTERND_DEVICE void judge(const TracePattern& pattern, int wanted, const ShiftSums& seen,
-                           const ShiftSums& hidden, int inverted) {
+PATTERND_DEVICE void judge(const PatternTerms& terms, int wanted, int incomplete, int inverted) {
   TraceMemory& memory = trace_memory();
-  const int lane = thread_x();
-  const int pose = lane / kShifts;
+  const int pose = thread_x() / kShifts;
+  const int shift = thread_x() % kShifts;
   if (pose < kPoses && (wanted >> pose & 1) != 0) {
-    const float counted = static_cast<float>(pattern.counted);
-    const float n = counted - hidden.second;
-    const float tt = static_cast<float>(pattern.energy) - hidden.third;
-    float score = score_of(n, -hidden.first, tt, seen.second, seen.third, seen.first,
-                           static_cast<float>(pattern.least_contrast));
-    if (n < static_cast<float>(pattern.least_visible) * counted) score = 0;
-    memory.scores[pose][lane % kShifts] = inverted != 0 ? -score : score;
-    memory.visible[pose][lane % kShifts] = hidden.second == 0 ? 1.0F : n / counted;
+    const ShiftSums seen = shift_sums(wanted, pose, shift, kSeen);
+    ShiftSums hidden = {};
+    if ((incomplete >> pose & 1) != 0) hidden = shift_sums(wanted, pose, shift, kHidden);
+    const float n = terms.counted - hidden.second;
+    const float tt = terms.energy - hidden.third;
+    float score =
+        score_of(n, -hidden.first, tt, seen.second, seen.third, seen.first, terms.least_contrast);
+    if (n < terms.least_counted) score = 0;
+    memory.scores[pose][shift] = inverted != 0 ? -score : score;
+    memory.visible[pose][shift] = hidden.second == 0 ? 1.0F : n / terms.counted;
   }
   warp_barrier();
+  const int lane = thread_x();
   if (lane < kPoses && (wanted >> lane & 1) != 0)
     memory.look[lane] = look_of(memory.scores[lane], memory.visible[lane]);
   warp_barrier();
@@ -258,21 +357,19 @@ PATTERND_DEVICE void judge(const TracePattern& pattern, int wanted, const ShiftS
 
 // Looks at the wanted poses, whose grids stand in shared memory; the first warp sees what they
 // show.
-PATTERND_DEVICE void look_around(const TracePattern& pattern, const TraceImage& image, int wanted,
-                                 int incomplete, int inverted) {
-  const bool judges = thread_x() < kWarpSize;
-  const int pose = minimum(thread_x() / kShifts, kPoses - 1);
-  const int shift = thread_x() % kShifts;
-  ShiftSums seen = {};
-  ShiftSums hidden = {};
-  pattern_sums<false>(pattern, image, wanted);
-  if (judges) seen = shift_sums(wanted, pose, shift);
+PATTERND_DEVICE_CALL void look_around(const TracePattern& pattern, const TraceImage& of_level,
+                                      int wanted, int incomplete, int inverted) {
+  const PoseThread own = pose_thread(wanted);
+  // A copy, for what is written in between might be it for all that a compiler knows.
+  const TraceImage image = of_level;
+  const PatternTerms terms = terms_of(pattern);
+  sum_pose<false>(pattern, image, own);
+  block_barrier();
   if (incomplete != 0) {
+    sum_pose<true>(pattern, image, own);
     block_barrier();
-    pattern_sums<true>(pattern, image, incomplete);
-    if (judges) hidden = shift_sums(incomplete, pose, shift);
   }
-  if (judges) judge(pattern, wanted, seen, hidden, inverted);
+  if (thread_x() < kWarpSize) judge(terms, wanted, incomplete, inverted);
 }
 
 // ---- Deciding -----------------------------------------------------------------------------------
@@ -409,6 +506,19 @@ PATTERND_DEVICE bool settled(const TracePattern& pattern, TraceState& state) {
   return false;
 }
 
+// Whether the first looks show too little to follow: neither the pose nor those turned by one step
+// score enough. Leaves the best score.
+PATTERND_DEVICE bool is_hopeless(const TracePattern& pattern, const TraceState& state,
+                                 TracedCandidate& candidate) {
+  const TraceMemory& memory = trace_memory();
+  float most = memory.look[kMiddle].score;
+  if (state.axis == kAngle)
+    most = maximum(most, maximum(memory.look[kBefore].score, memory.look[kAfter].score));
+  if (static_cast<double>(most) >= pattern.hopeless_score) return false;
+  if (thread_x() == 0) candidate.score = static_cast<double>(most);
+  return true;
+}
+
 // From what the last looks showed to the poses that are wanted next; the first warp.
 PATTERND_DEVICE void go_on(const TracePattern& pattern, TraceState& state,
                            TracedCandidate& candidate) {
@@ -419,16 +529,11 @@ PATTERND_DEVICE void go_on(const TracePattern& pattern, TraceState& state,
     if ((looked & 1 << kBefore) != 0) state.before = memory.look[kBefore];
     if ((looked & 1 << kAfter) != 0) state.after = memory.look[kAfter];
   } else {
+    if (state.phase == kSettling && state.first != 0 && is_hopeless(pattern, state, candidate))
+      return;
     if (!settled(pattern, state)) return;
     if (state.phase == kResettling) {
       finish(pattern, state, candidate);
-      return;
-    }
-    if (static_cast<double>(state.around.score) < pattern.hopeless_score) {
-      if (thread_x() == 0) {
-        candidate.pose = state.at;
-        candidate.score = static_cast<double>(state.around.score);
-      }
       return;
     }
     if (state.axis == kNoAxis) {
@@ -447,23 +552,30 @@ PATTERND_DEVICE void begin(const TracePattern& pattern, const TracedPose& pose, 
   want_sides(state);
 }
 
+// A pixel's grey value near a pose, or near the picture's rim where that lies outside.
+PATTERND_DEVICE float grey_at(const TracePattern& pattern, const TraceImage& image,
+                              const TracedPose& pose) {
+  const float x = static_cast<float>((pose.x + 0.5) * pattern.to_level);
+  const float y = static_cast<float>((pose.y + 0.5) * pattern.to_level);
+  return gather<0>(image.texture, x, y).left_top * kGreyScale;
+}
+
 // The wanted poses' grids, a lane a pose, and at first the middle; one warp.
 PATTERND_DEVICE void lay_grids(const TracePattern& pattern, const TraceImage& image,
                                const TracedPose& pose, int wanted, bool first) {
   TraceMemory& memory = trace_memory();
   const int side = thread_x();
   bool partly = false;
+  // On its way while the grids are laid.
+  const float middle = first ? grey_at(pattern, image, pose) : 0.0F;
   if (side < kPoses && (wanted >> side & 1) != 0) {
     const SamplingGrid grid = grid_of(pattern, image, pose, 1);
     memory.grid[side] = grid;
     partly = grid.inside == 0;
-    if (side == kMiddle && first) {
-      const Located centre = locate(image, grid, pattern.width / 2 + 1, pattern.height / 2 + 1);
-      memory.middle = bilinear_at(image, grid, centre) * centre.visible;
-    }
   }
   const u32 incomplete = warp_ballot(partly);
   if (side != 0) return;
+  if (first) memory.middle = middle;
   memory.wanted = wanted;
   memory.incomplete = static_cast<int>(incomplete);
 }

@@ -8,7 +8,7 @@
 namespace patternd::cuda {
 
 // A traced candidate that scores at most this share of its level's threshold is not refined there.
-inline constexpr double kWorthRefining = 0.5;
+inline constexpr double kWorthRefining = 0.75;
 
 // A candidate (in shared memory) one level down. By regression where that converges, else by trying
 // the neighbours. Straight from the coarsest level a candidate may be too far off for the

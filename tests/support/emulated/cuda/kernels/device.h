@@ -174,6 +174,7 @@ PATTERND_DEVICE double fused(double a, double b, double c) { return std::fma(a, 
 PATTERND_DEVICE float root(float value) { return std::sqrt(value); }
 PATTERND_DEVICE double root(double value) { return std::sqrt(value); }
 PATTERND_DEVICE float inverse_root(float value) { return 1.0F / std::sqrt(value); }
+PATTERND_DEVICE float reciprocal(float value) { return 1.0F / value; }
 PATTERND_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
 PATTERND_DEVICE int maximum(int a, int b) { return a > b ? a : b; }
 PATTERND_DEVICE float minimum(float a, float b) { return std::fmin(a, b); }

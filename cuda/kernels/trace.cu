@@ -13,10 +13,8 @@ inline constexpr double kWorthRefining = 0.75;
 // A candidate (in shared memory) one level down. By regression where that converges, else by trying
 // the neighbours. Straight from the coarsest level a candidate may be too far off for the
 // regression: there the neighbours come first.
-PATTERND_DEVICE void follow_candidate(const TraceParameters& p, const TracePattern& pattern,
-                                      int search, TracedCandidate& candidate) {
-  const RefinePattern& regression = global<const RefinePattern>(p.regressions)[search];
-  const TraceImage& image = global<const TraceImage>(p.images)[pattern.image_level];
+PATTERND_DEVICE void follow_candidate(const RefinePattern& regression, const TracePattern& pattern,
+                                      const TraceImage& image, TracedCandidate& candidate) {
   const double coarse_score = candidate.score;
   const RefineLimits near = {3, 0.06F, 0.5F, 0};
   const RefineLimits far = {6, 0.06F, 0.5F, 0};
@@ -35,19 +33,46 @@ PATTERND_DEVICE void follow_candidate(const TraceParameters& p, const TracePatte
     candidate.score = coarse_score;
 }
 
+// What a block follows and with what, in its shared memory.
+struct StepMemory {
+  TracePattern pattern;
+  TracedCandidate candidate;
+};
+
+// The pattern and the candidate, a word a thread, so that both come at once.
+PATTERND_DEVICE void fetch(const TracePattern& pattern, const TracedCandidate& candidate,
+                           StepMemory& to) {
+  constexpr int kPatternWords = sizeof pattern / sizeof(u32);
+  constexpr int kWords = kPatternWords + sizeof candidate / sizeof(u32);
+  static_assert(kWords <= kPoses * kWarpSize);
+  const int word = thread_x();
+  if (word >= kWords) return;
+  const void* from = word < kPatternWords ? static_cast<const void*>(&pattern) : &candidate;
+  void* into = word < kPatternWords ? static_cast<void*>(&to.pattern) : &to.candidate;
+  const int at = word < kPatternWords ? word : word - kPatternWords;
+  static_cast<u32*>(into)[at] = static_cast<const u32*>(from)[at];
+}
+
 // grid: (the blocks of each candidate's team, search).
 PATTERND_KERNEL __launch_bounds__(kMostPoseThreads) patternd_trace_step(const TraceParameters p) {
-  __shared__ TracedCandidate candidate;
+  __shared__ StepMemory memory;
   const int search = block_y();
   const int index = block_x() / p.team_blocks;
+  TracedCandidate& own =
+      global<TracedCandidate>(p.candidates)[static_cast<i64>(search) * p.select_limit + index];
   const TracePattern& pattern = global<const TracePattern>(p.patterns)[search];
-  if (pattern.used == 0 || index >= global<const int>(p.counts)[search]) return;
-  TracedCandidate* own =
-      global<TracedCandidate>(p.candidates) + static_cast<i64>(search) * p.select_limit + index;
-  if (thread_x() == 0) candidate = *own;
+  // Also where there turns out to be no such candidate: its memory is there.
+  const int count = global<const int>(p.counts)[search];
+  // Not by way of shared memory: that all threads use the same texture would be lost on the
+  // compiler.
+  const int level = pattern.image_level;
+  fetch(pattern, own, memory);
+  block_barrier();
+  if (memory.pattern.used == 0 || index >= count) return;
   if (join_team(p, search, index, &global<CoarseCounters>(p.counters)->overflow)) {
-    follow_candidate(p, pattern, search, candidate);
-    if (thread_x() == 0 && team_memory().member == 0) *own = candidate;
+    follow_candidate(global<const RefinePattern>(p.regressions)[search], memory.pattern,
+                     global<const TraceImage>(p.images)[level], memory.candidate);
+    if (thread_x() == 0 && team_memory().member == 0) own = memory.candidate;
   }
   leave_team(p);
 }

@@ -21,8 +21,8 @@ constexpr int kPosesAtOnce = 3;
 constexpr int kMostWarpsPerPose = 4;
 // Of the strips that a pattern is sampled in.
 constexpr int kMostStripWidth = 126;
-// Pixels that a block sums over at least before another one helps it.
-constexpr int kPixelsPerPiece = 1536;
+// Pixels of a piece, about: the block's threads take all of them at once.
+constexpr int kPixelsPerPiece = 1024;
 // Blocks of a launch that work at a time, a multiprocessor.
 constexpr int kBlocksPerMultiprocessor = 2;
 
@@ -79,18 +79,18 @@ RefinePattern put_refine(Arena& arena, const patternd::RefinePattern& from) {
   out.regressors = from.regressors();
   out.with_angle = from.with_angle ? 1 : 0;
   out.with_scale = from.with_scale ? 1 : 0;
+  const int width = from.level.pattern.width;
+  const int height = from.level.pattern.height;
+  const int pieces = std::clamp(width * height / kPixelsPerPiece, 1, std::min(height, kMostPieces));
+  out.piece_rows = (height + pieces - 1) / pieces;
+  out.pieces = (height + out.piece_rows - 1) / out.piece_rows;
   if (from.inverse_gram.empty()) return out;
   std::vector<double> gram = from.gram;
   for (int i = kFirstRamp; i < kNuisances; ++i)
     gram[static_cast<std::size_t>(i) * (kRegressors + 1)] +=
         from.light_prior[static_cast<std::size_t>(i - kFirstRamp)];
   out.gram = arena.put(gram);
-  out.inverse_gram = arena.put(from.inverse_gram);
-  const int width = from.level.pattern.width;
-  const int height = from.level.pattern.height;
-  const int pieces = std::clamp(width * height / kPixelsPerPiece, 1, std::min(height, kMostPieces));
-  out.piece_rows = (height + pieces - 1) / pieces;
-  out.pieces = (height + out.piece_rows - 1) / out.piece_rows;
+  std::copy(from.inverse_gram.begin(), from.inverse_gram.end(), out.inverse_gram);
   out.used = 1;
   return out;
 }
@@ -294,11 +294,13 @@ void Planner::put_last(Arena& arena) {
   last.allowed = arena.put(allowed);
   const Most most = most_of_last();
   last.result_limit = static_cast<int>(most.candidates);
-  last.team_blocks = team_of(regressions, most.candidates);
-  last.shape.block_x = pose_threads(most.width, most.height);
-  last.shape.grid_x =
-      1 + static_cast<unsigned>(most.candidates) * static_cast<unsigned>(last.team_blocks);
-  last.shape.grid_y = static_cast<unsigned>(plans_.size());
+  last.team_blocks = most_pieces(regressions);
+  last.shape.block_x =
+      std::min(pose_threads(most.width, most.height), static_cast<unsigned>(kMostRefineThreads));
+  const int workers = kBlocksPerMultiprocessor * device_->properties().multiprocessors;
+  // Whoever has helpers has one at least.
+  last.team_limit = workers / 2;
+  last.shape.grid_x = static_cast<unsigned>(workers) + static_cast<unsigned>(plans_.size());
 }
 
 void Planner::put_tables(Arena& arena) {

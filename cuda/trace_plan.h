@@ -33,7 +33,8 @@ struct TracePlan {
     Address at_bound = 0;
     Address allowed = 0;
     int result_limit = 0;  // candidates that a pattern may have there
-    int team_blocks = 1;
+    int team_limit = 0;    // that may have more than one block
+    int team_blocks = 1;   // that a candidate has use for
     Shape shape;
   };
 

@@ -1,5 +1,6 @@
 #include "cuda/trace_stage.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -71,7 +72,9 @@ Result<void> TraceStage::allocate_scratch(const std::shared_ptr<const Device>& d
     p.losers = memory.take(searches * kMostLosers * sizeof(TracedLoser));
     p.sorted =
         memory.take(searches * static_cast<std::size_t>(p.select_limit) * sizeof(TracedCandidate));
-    p.teams = memory.take(searches * static_cast<std::size_t>(p.team_limit) * sizeof(PoseTeam));
+    const std::size_t teams = std::max(searches * static_cast<std::size_t>(p.team_limit),
+                                       static_cast<std::size_t>(plan_->last.team_limit));
+    p.teams = memory.take(teams * sizeof(PoseTeam));
   });
   if (!scratch) return tl::make_unexpected(scratch.error());
   scratch_ = std::move(*scratch);
@@ -99,6 +102,7 @@ void TraceStage::set_refinement() {
   refine_.trace = parameters_;
   refine_.trace.patterns = last.patterns;
   refine_.trace.regressions = last.regressions;
+  refine_.trace.team_limit = last.team_limit;
   refine_.trace.team_blocks = last.team_blocks;
   refine_.loose = last.loose;
   refine_.at_bound = last.at_bound;

@@ -76,7 +76,7 @@ bool same_pose(const PatternPlan& plan, const TraceStep& step, const Candidate& 
 }
 
 std::size_t rivals_of(const PatternPlan& plan, const Candidate& match,
-                      const std::vector<Candidate>& losers, Rivals& rivals) {
+                      const std::vector<Candidate>& losers, Rivals& rivals, std::size_t most) {
   const TraceStep& top = plan.steps.front();
   const ImageView picture = plan.search.pattern->picture.view();
   const double half_diagonal = 0.5 * std::hypot(picture.width, picture.height);
@@ -86,13 +86,13 @@ std::size_t rivals_of(const PatternPlan& plan, const Candidate& match,
     const double reach = half_diagonal * (match.scale + loser.scale);
     const double dx = match.x - loser.x;
     const double dy = match.y - loser.y;
-    if (dx * dx + dy * dy >= reach * reach) continue;
-    if (!(loser.score > 0) || same_pose(plan, top, match, loser)) continue;
-    if (count == rivals.size() && !better_rival(loser, rivals[count - 1])) continue;
+    if (dx * dx + dy * dy >= reach * reach || !(loser.score > 0)) continue;
+    if (count == most && !better_rival(loser, rivals[count - 1])) continue;
+    if (same_pose(plan, top, match, loser)) continue;
     if (overlap_of(rectangle_of(plan, match), rectangle_of(plan, loser)) <=
         plan.search.params.max_overlap)
       continue;
-    std::size_t place = count < rivals.size() ? count++ : count - 1;
+    std::size_t place = count < most ? count++ : count - 1;
     for (; place > 0 && better_rival(loser, rivals[place - 1]); --place)
       rivals[place] = rivals[place - 1];
     rivals[place] = loser;
@@ -131,7 +131,7 @@ void choose_matches(const PatternPlan& plan, int pattern, std::vector<Candidate>
   }
   Rivals rivals;
   for (std::size_t i = 0; i < taken; ++i) {
-    if (rivals_of(plan, all[i], losers, rivals) > 0)
+    if (rivals_of(plan, all[i], losers, rivals, 1) > 0)
       matches[first + i].runner_up = std::min(rivals[0].score, all[i].score);
   }
 }

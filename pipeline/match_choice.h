@@ -36,11 +36,12 @@ inline constexpr std::size_t kMostLosers = 512;
 
 // The losers that may be a match's runner-up: those that came farthest down, then the best by their
 // scores where they lost, of those whose rectangles overlap the match's by more than max_overlap
-// and that are not its own pose. Returns how many there are, at most kMostRivals.
+// and that are not its own pose. Returns how many there are, at most `most` (≤ kMostRivals).
 inline constexpr std::size_t kMostRivals = 3;
 using Rivals = std::array<Candidate, kMostRivals>;
 [[nodiscard]] std::size_t rivals_of(const PatternPlan& plan, const Candidate& match,
-                                    const std::vector<Candidate>& losers, Rivals& rivals);
+                                    const std::vector<Candidate>& losers, Rivals& rivals,
+                                    std::size_t most = kMostRivals);
 
 // Appends to `matches` the best refined candidates that don't overlap a better one, each with its
 // runner-up. The chosen candidates come to the front, in the order of their matches. Reorders

@@ -396,18 +396,15 @@ inline constexpr int kKeepThreads = 256;  // a block of the choice of what goes 
 
 // Blocks can sum over one candidate's pixels together, which are cut into the same pieces however
 // many blocks there are.
-inline constexpr int kMostPieces = 16;  // of a pattern, rows side by side
+inline constexpr int kMostPieces = 32;  // of a pattern, rows side by side
 inline constexpr int kPieceSums = 16;
-// A piece's sum as two floats that add up to it, each in the upper half of a word whose lower half
-// says which pass it is of, counting from 1: who reads a word sees both or neither.
-struct alignas(16) TeamSum {
-  unsigned long long high;
-  unsigned long long low;
-};
+// A piece's sum, a float, in the upper half of a word whose lower half says which pass it is of,
+// counting from 1: who reads a word sees both or neither.
+using TeamSum = unsigned long long;
 // What they hand to each other; all zero between launches.
 struct alignas(16) PoseTeam {
   unsigned arrived;  // blocks, from kTeamClosed on those that came too late
-  unsigned size;     // blocks that take part; 0: not known yet
+  unsigned size;     // blocks that take part where some came too late; 0: not known yet
   unsigned left;     // blocks that have ended
   unsigned unused;
   TeamSum sums[2][kMostPieces][kPieceSums];  // of this pass and the one before
@@ -425,11 +422,11 @@ struct TraceParameters {
   Address losers;        // TracedLoser[search_count][kMostLosers]
   Address loser_counts;  // int[search_count]
   Address counters;      // CoarseCounters
-  Address teams;         // PoseTeam[search_count][team_limit]
+  Address teams;         // PoseTeam[search_count][team_limit]; refinement's: [team_limit]
   int search_count;
   int select_limit;
-  int team_limit;   // candidates of a search that a launch with teams may have
-  int team_blocks;  // a candidate
+  int team_limit;   // candidates of a search (in refinement: of all) that may have a team each
+  int team_blocks;  // a candidate; in refinement: at most
 };
 static_assert(sizeof(TraceParameters) == 96);
 
@@ -437,11 +434,10 @@ static_assert(sizeof(TraceParameters) == 96);
 inline constexpr int kRegressors = 10;
 inline constexpr int kByX = 6;
 struct RefinePattern {
-  Address pixels;        // float4[height][width]: mask (1: counts, 2: is regressed too), T, dT/dx,
-                         // dT/dy
-  Address gram;          // double[10][10], with the light's prior on its diagonal
-  Address inverse_gram;  // double[10][10]
-  double first_column;   // q_x of column 0, pixels from the pattern's centre
+  Address pixels;       // float4[height][width]: mask (1: counts, 2: is regressed too), T, dT/dx,
+                        // dT/dy
+  Address gram;         // double[10][10], with the light's prior on its diagonal
+  double first_column;  // q_x of column 0, pixels from the pattern's centre
   double first_row;
   double counted;
   int regressors;
@@ -450,8 +446,9 @@ struct RefinePattern {
   int used;  // 0: cannot be refined
   int piece_rows;
   int pieces;
+  double inverse_gram[kRegressors * kRegressors];
 };
-static_assert(sizeof(RefinePattern) == 72);
+static_assert(sizeof(RefinePattern) == 864);
 
 // What a frame hands to the host, in memory that it reads in place: this header for each pattern,
 // then its candidates, then its losers.
@@ -461,6 +458,7 @@ struct ResultHeader {
   unsigned overflow;
   unsigned broken;  // not zero: the GPU's blocks lost each other; stays so
 };
+inline constexpr int kMostRefineThreads = 256;  // a block
 struct RefineParameters {
   TraceParameters trace;  // of the finest level; least_contrast and least_visible are the search's,
                           // the regressions those of the finest level

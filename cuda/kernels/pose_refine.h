@@ -32,14 +32,13 @@ struct RefineLimits {
 struct RefineMemory {
   float scratch[kPoseWarps][2 * kWarpSize];
   float pieces[kMostPieces][kPoseWarps][kPieceSums];
-  double totals[kPictureSums];
+  double totals[kPieceSums];
   double hidden[kHiddenSums];
-  double matrix[kRegressors][kRegressors];
+  double inverse[kRegressors][kRegressors];  // of the Gram matrix of all pixels
+  double matrix[kRegressors][kRegressors];   // the same of those that are visible, if not all are
   double lower[kRegressors][kRegressors];
   double scale[kRegressors];
   double coefficients[kRegressors];
-  double information[kRegressors];  // the diagonal of the inverse Gram matrix
-  double xy;                        // and its entry of the two shifts
   TracedPose at;
   SamplingGrid grid;
   float radius;    // of the pattern, pixels
@@ -51,7 +50,6 @@ struct RefineMemory {
   double score;  // at the last bilinear pose
   double visible;
   int inverted;
-  float middle;  // a grey value near the window's
 };
 
 PATTERND_DEVICE RefineMemory& refine_memory() { return pose_memory<RefineMemory>(); }
@@ -95,89 +93,167 @@ PATTERND_DEVICE double block_totals(float (&sums)[kWarpSize], int half) {
   return total;
 }
 
-PATTERND_DEVICE RefinePixel pixel_at(const RefinePattern& refine, const TracePattern& pattern,
-                                     int x, int y) {
-  if (y >= pattern.height) return {0.0F, 0.0F, 0.0F, 0.0F};
-  const Float4 p = load_float4(global<const Float4>(refine.pixels) + y * pattern.width + x);
+// Pixel `index` of the pattern, row by row; nothing from `end` on.
+PATTERND_DEVICE RefinePixel pixel_at(const RefinePattern& refine, int index, int end) {
+  if (index >= end) return {0.0F, 0.0F, 0.0F, 0.0F};
+  const Float4 p = load_float4(global<const Float4>(refine.pixels) + index);
   return {p.x, p.y, p.z, p.w};
 }
 
-// The sums over one piece of the pattern at a grid.
-template <bool kCubic>
-PATTERND_DEVICE void sum_piece(const RefinePattern& refine, const TracePattern& pattern,
-                               const TraceImage& image, const SamplingGrid& grid, int piece,
-                               float (&sums)[kPieceSums]) {
-  constexpr int kAtOnce = kCubic ? 2 : 4;
-  const float middle = refine_memory().middle;
-  const int first_row = piece * refine.piece_rows;
-  const int rows = minimum(refine.piece_rows, pattern.height - first_row);
-  for_each_place<kAtOnce>(
-      {thread_x(), threads_x()}, pattern.width, rows,
-      [&](const int(&x)[kAtOnce], const int(&row)[kAtOnce]) {
-        RefinePixel pixels[kAtOnce];
-        Located at[kAtOnce];
-        float values[kAtOnce];
+// Pixels that a thread works on at a time: every threads_x()-th one of a piece, from `first` on.
+// They are fetched long before they are needed, the picture's samples all at once.
+inline constexpr int kRefineAtOnce = 4;
+struct RefineGroup {
+  int piece;
+  int first;
+  RefinePixel pixels[kRefineAtOnce];
+};
+
+PATTERND_DEVICE void fetch_group(const RefinePattern& refine, const TracePattern& pattern,
+                                 int piece, int first, RefineGroup& out) {
+  const int rows = refine.piece_rows;
+  const int begin = piece * rows * pattern.width;
+  const int end = minimum((piece + 1) * rows, pattern.height) * pattern.width;
+  out.piece = piece;
+  out.first = first + thread_x();
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i)
-          pixels[i] =
-              pixel_at(refine, pattern, x[i], row[i] < rows ? first_row + row[i] : pattern.height);
-#pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) at[i] = locate(image, grid, x[i], first_row + row[i]);
-#pragma unroll
-        for (int i = 0; i < kAtOnce; ++i)
-          values[i] = kCubic ? cubic_at(image, grid, at[i]) : bilinear_at(image, grid, at[i]);
-#pragma unroll
-        for (int i = 0; i < kAtOnce; ++i) {
-          const float seen = pixels[i].mask > 0.5F ? at[i].visible : 0.0F;
-          const float w = (values[i] - middle) * seen;
-          float r[kRegressors];
-          regressors_of(refine, pixels[i], x[i], first_row + row[i], r);
-#pragma unroll
-          for (int k = 0; k < kRegressors; ++k) sums[k] = fused(r[k], w, sums[k]);
-          const float ww = w * w;
-          sums[kSumSquare] = fused(r[1], ww, sums[kSumSquare]);
-          sums[kScoreW] += w;
-          sums[kScoreWW] += ww;
-          sums[kScoreTW] = fused(pixels[i].value, w, sums[kScoreTW]);
-        }
-      });
+  for (int i = 0; i < kRefineAtOnce; ++i)
+    out.pixels[i] = pixel_at(refine, begin + out.first + i * threads_x(), end);
 }
 
-// The block's sums over a piece; one warp, a lane a sum.
-PATTERND_DEVICE double piece_total(int piece) {
-  double total = 0;
-  if (thread_x() < kPieceSums)
-    for (int warp = 0; warp < threads_x() / kWarpSize; ++warp)
-      total += static_cast<double>(refine_memory().pieces[piece][warp][thread_x()]);
-  return total;
+// Adds the products of a pixel at (qx, qy) from the pattern's centre, where the picture has `w`.
+PATTERND_DEVICE void add_products(const RefinePixel& pixel, float qx, float qy, float w,
+                                  float (&sums)[kPieceSums]) {
+  const float counted = maximum(pixel.mask - 1.0F, 0.0F) * w;
+  const float by_value = pixel.value * counted;
+  const float by_x = pixel.gradient_x * w;
+  const float by_y = pixel.gradient_y * w;
+  sums[0] += by_value;
+  sums[1] += counted;
+  sums[2] = fused(counted, qx, sums[2]);
+  sums[3] = fused(counted, qy, sums[3]);
+  sums[4] = fused(by_value, qx, sums[4]);
+  sums[5] = fused(by_value, qy, sums[5]);
+  sums[kByX] += by_x;
+  sums[kByX + 1] += by_y;
+  sums[kByX + 2] = fused(by_y, qx, fused(-by_x, qy, sums[kByX + 2]));
+  sums[kByX + 3] = fused(by_x, qx, fused(by_y, qy, sums[kByX + 3]));
+  sums[kSumSquare] = fused(counted, w, sums[kSumSquare]);
+  sums[kScoreW] += w;
+  sums[kScoreWW] = fused(w, w, sums[kScoreWW]);
+  sums[kScoreTW] = fused(pixel.value, w, sums[kScoreTW]);
 }
 
-// One pass over the picture at a grid; the totals stand in the first warp's memory.
-template <bool kCubic>
-PATTERND_DEVICE void sum_picture(const RefinePattern& refine, const TracePattern& pattern,
-                                 const TraceImage& image, const SamplingGrid& grid) {
-  static_assert(kPictureSums <= kPieceSums);
-  RefineMemory& memory = refine_memory();
+// Adds a group's products, of the picture less `middle`.
+template <bool kCubicToo>
+PATTERND_DEVICE void sum_group(const RefinePattern& refine, const TracePattern& pattern,
+                               const TraceImage& image, const SamplingGrid& grid, bool cubic,
+                               float middle, const RefineGroup& group, float (&sums)[kPieceSums]) {
+  const float width = static_cast<float>(pattern.width);
+  const float per_width = reciprocal(width);
+  const float first_row = static_cast<float>(group.piece * refine.piece_rows);
+  float x[kRefineAtOnce];
+  float y[kRefineAtOnce];
+  Located at[kRefineAtOnce];
+  float values[kRefineAtOnce];
+#pragma unroll
+  for (int i = 0; i < kRefineAtOnce; ++i) {
+    const float index = static_cast<float>(group.first + i * threads_x());
+    // The quotient's whole part, as the nearest to half less; half a pixel keeps it from the edge.
+    const float row = nearest(fused(index + 0.5F, per_width, -0.5F));
+    x[i] = fused(row, -width, index);
+    y[i] = first_row + row;
+    at[i] = locate_inside(grid, x[i], y[i]);
+  }
+  if (grid.inside == 0) {
+#pragma unroll
+    for (int i = 0; i < kRefineAtOnce; ++i) clip(image, grid, at[i]);
+  }
+  if (kCubicToo && cubic) {
+#pragma unroll
+    for (int i = 0; i < kRefineAtOnce; ++i) values[i] = cubic_at(image, grid, at[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kRefineAtOnce; ++i) values[i] = bilinear_at(image, grid, at[i]);
+  }
+#pragma unroll
+  for (int i = 0; i < kRefineAtOnce; ++i) {
+    const float seen = minimum(group.pixels[i].mask, 1.0F) * at[i].visible;
+    add_products(group.pixels[i], static_cast<float>(refine.first_column) + x[i],
+                 static_cast<float>(refine.first_row) + y[i], (values[i] - middle) * seen, sums);
+  }
+}
+
+// Angle and scale where they are free; those of them that are not add nothing.
+PATTERND_DEVICE void leave_out_unused(const RefinePattern& refine, float (&sums)[kPieceSums]) {
+  if (refine.with_angle == 0) sums[kByX + 2] = sums[kByX + 3];
+  if (refine.with_angle == 0 && refine.with_scale == 0) sums[kByX + 2] = 0;
+  if (refine.with_angle == 0 || refine.with_scale == 0) sums[kByX + 3] = 0;
+}
+
+// The block's sum over a piece that belongs to this lane.
+PATTERND_DEVICE float piece_total(int piece) {
+  const float(&sums)[kPoseWarps][kPieceSums] = refine_memory().pieces[piece];
+  double even = 0;
+  double odd = 0;
+#pragma unroll 2
+  for (int warp = 0; warp < threads_x() / kWarpSize; warp += 2) {
+    even += static_cast<double>(sums[warp][thread_x() % kPieceSums]);
+    if (warp + 1 < threads_x() / kWarpSize)
+      odd += static_cast<double>(sums[warp + 1][thread_x() % kPieceSums]);
+  }
+  return static_cast<float>(even + odd);
+}
+
+// The sums over all pieces from those of each warp, into shared memory; one warp. A half of it
+// takes every second piece.
+PATTERND_DEVICE void take_totals(int pieces) {
   const Team& team = team_memory();
-  const int lane = thread_x() % kWarpSize;
+  const int half = thread_x() / kPieceSums;
+  double total = 0;
+  if (team.size == 1) {
+    for (int piece = half; piece < pieces; piece += 2)
+      total += static_cast<double>(piece_total(piece));
+  } else {
+    for (int piece = team.member + half * team.size; piece < pieces; piece += 2 * team.size)
+      give_sum(piece, piece_total(piece));
+    total = team_half_total(pieces);
+  }
+  total += shuffle_xor(total, kPieceSums);
+  refine_memory().totals[thread_x() % kPieceSums] = total;
+  warp_barrier();
+}
+
+// One pass over the picture at a grid; the totals stand in the first warp's memory. `group` is the
+// first of this block's, before and after.
+template <bool kCubicToo>
+PATTERND_DEVICE void sum_picture(const RefinePattern& refine, const TracePattern& pattern,
+                                 const TraceImage& image, const SamplingGrid& grid, bool cubic,
+                                 RefineGroup& group) {
+  static_assert(kPictureSums <= kPieceSums);
+  const Team& team = team_memory();
+  const int pixels = refine.piece_rows * pattern.width;
+  const int step = kRefineAtOnce * threads_x();
+  const Located centre = locate(image, grid, pattern.width / 2, pattern.height / 2);
+  const float middle = bilinear_at(image, grid, centre) * centre.visible;
 #pragma unroll 1
   for (int piece = team.member; piece < refine.pieces; piece += team.size) {
     float sums[kPieceSums] = {};
-    sum_piece<kCubic>(refine, pattern, image, grid, piece, sums);
+#pragma unroll 1
+    for (int first = 0; first < pixels; first += step) {
+      sum_group<kCubicToo>(refine, pattern, image, grid, cubic, middle, group, sums);
+      const bool goes_on = first + step < pixels;
+      const int after = piece + team.size < refine.pieces ? piece + team.size : team.member;
+      if (goes_on || first > 0 || after != piece)
+        fetch_group(refine, pattern, goes_on ? piece : after, goes_on ? first + step : 0, group);
+    }
+    leave_out_unused(refine, sums);
     const float total = half_warp_totals(sums);
-    if (lane < kPieceSums) memory.pieces[piece][thread_x() / kWarpSize][lane] = total;
+    if (thread_x() % kWarpSize < kPieceSums)
+      refine_memory().pieces[piece][thread_x() / kWarpSize][thread_x() % kWarpSize] = total;
   }
   block_barrier();
-  if (thread_x() >= kWarpSize) return;
-  double total = 0;
-  if (team.size == 1) {
-    for (int piece = 0; piece < refine.pieces; ++piece) total += as_given(piece_total(piece));
-  } else {
-    for (int piece = team.member; piece < refine.pieces; piece += team.size)
-      give_sum(piece, piece_total(piece));
-    total = team_total(refine.pieces);
-  }
-  if (lane < kPictureSums) memory.totals[lane] = total;
+  if (thread_x() < kWarpSize) take_totals(refine.pieces);
 }
 
 // The hidden pixels' share of what is known of the whole pattern.
@@ -188,7 +264,8 @@ PATTERND_DEVICE_CALL void sum_hidden(const RefinePattern& refine, const TracePat
   float sums[2][kWarpSize] = {};
   for_each_place<1>({thread_x(), threads_x()}, pattern.width, pattern.height,
                     [&](const int(&x)[1], const int(&y)[1]) {
-                      const RefinePixel pixel = pixel_at(refine, pattern, x[0], y[0]);
+                      const RefinePixel pixel = pixel_at(refine, y[0] * pattern.width + x[0],
+                                                         pattern.width * pattern.height);
                       if (pixel.mask == 0.0F || locate(image, grid, x[0], y[0]).visible != 0.0F)
                         return;
                       float r[kRegressors];
@@ -219,7 +296,7 @@ PATTERND_DEVICE_CALL void sum_hidden(const RefinePattern& refine, const TracePat
 
 // Inverts the shared memory's symmetric `matrix` by Cholesky's method, a lane a row, then a lane a
 // column; one warp. False where it is singular to working precision.
-PATTERND_DEVICE_CALL bool invert() {
+PATTERND_DEVICE bool invert() {
   RefineMemory& memory = refine_memory();
   constexpr int n = kRegressors;
   const int lane = thread_x();
@@ -282,25 +359,33 @@ PATTERND_DEVICE void take_visible_gram(const RefinePattern& refine) {
   warp_barrier();
 }
 
+// Into `matrix` the inverse Gram matrix of the visible pixels; one warp. False where it is
+// singular.
+PATTERND_DEVICE_CALL bool invert_visible(const RefinePattern& refine) {
+  take_visible_gram(refine);
+  return invert();
+}
+
+// The inverse Gram matrix of the pixels that are visible.
+PATTERND_DEVICE const double (&inverse_in_use())[kRegressors][kRegressors] {
+  RefineMemory& memory = refine_memory();
+  return memory.grid.inside != 0 ? memory.inverse : memory.matrix;
+}
+
 // The regression's coefficients; one warp. False where it cannot be done.
 PATTERND_DEVICE bool solve(const RefinePattern& refine) {
   RefineMemory& memory = refine_memory();
-  const int lane = thread_x();
-  const bool complete = memory.grid.inside != 0;
-  if (!complete) {
-    take_visible_gram(refine);
-    if (!invert()) return false;
+  if (memory.grid.inside == 0 && !invert_visible(refine)) return false;
+  const double(&row)[kRegressors] = inverse_in_use()[minimum(thread_x(), kRegressors - 1)];
+  double even = 0;
+  double odd = 0;
+  static_assert(kRegressors % 2 == 0);
+#pragma unroll
+  for (int i = 0; i < kRegressors; i += 2) {
+    even = fused(row[i], memory.totals[i], even);
+    odd = fused(row[i + 1], memory.totals[i + 1], odd);
   }
-  const double* inverse =
-      complete ? global<const double>(refine.inverse_gram) : &memory.matrix[0][0];
-  double own = 0;
-  if (lane < kRegressors)
-    for (int j = 0; j < kRegressors; ++j) own += inverse[lane * kRegressors + j] * memory.totals[j];
-  if (lane < kRegressors) {
-    memory.coefficients[lane] = own;
-    memory.information[lane] = inverse[lane * kRegressors + lane];
-  }
-  if (lane == 0) memory.xy = inverse[kByX * kRegressors + kByX + 1];
+  if (thread_x() < kRegressors) memory.coefficients[thread_x()] = even + odd;
   warp_barrier();
   const double gain = memory.coefficients[0];
   return gain > 1e-6 || gain < -1e-6;
@@ -313,48 +398,51 @@ PATTERND_DEVICE double residual_of(const RefinePattern& refine) {
       refine.counted - (memory.grid.inside != 0 ? 0 : memory.hidden[kHiddenPixels]);
   double left = memory.totals[kSumSquare];
 #pragma unroll
-  for (int i = 0; i < kRegressors; ++i) left -= memory.coefficients[i] * memory.totals[i];
+  for (int i = 0; i < kRegressors; ++i)
+    left = fused(-memory.coefficients[i], memory.totals[i], left);
   const double freedom = pixels - refine.regressors;
-  return (left > 0 ? left : 0) / (freedom > 1 ? freedom : 1);
+  return (left > 0 ? left : 0) * inverse_of(freedom > 1 ? freedom : 1);
 }
 
-PATTERND_DEVICE float length_of(float x, float y) { return root(fused(x, x, y * y)); }
+PATTERND_DEVICE float length_of(float x, float y) {
+  const float square = fused(x, x, y * y);
+  return square * inverse_root(maximum(square, 1e-30F));
+}
 PATTERND_DEVICE float size_of(float value) { return value < 0 ? -value : value; }
 
 // Moves the pose by the step that was found. Returns by how many pixels of the pattern its centre
-// and farthest pixel move; one thread. The step is small, so floats do: it is they that others wait
-// for.
-PATTERND_DEVICE float move_pose(const RefinePattern& refine, const TracePattern& pattern) {
-  RefineMemory& memory = refine_memory();
-  TracedPose& at = memory.at;
-  const float per_gain = memory.share / static_cast<float>(memory.coefficients[0]);
+// and farthest pixel move; one thread. The step is small, so floats do, and its direction is the
+// grid's: it is they that others wait for.
+PATTERND_DEVICE float move_pose(const RefinePattern& refine, const TracePattern& pattern,
+                                float share, TracedPose& at) {
+  const RefineMemory& memory = refine_memory();
+  const float per_gain = share * reciprocal(static_cast<float>(memory.coefficients[0]));
   const float dx = static_cast<float>(memory.coefficients[kByX]) * per_gain;
   const float dy = static_cast<float>(memory.coefficients[kByX + 1]) * per_gain;
   const float sixth = static_cast<float>(memory.coefficients[kByX + 2]) * per_gain;
   const float seventh = static_cast<float>(memory.coefficients[kByX + 3]) * per_gain;
   const float turn = refine.with_angle != 0 ? sixth : 0;
   const float growth = refine.with_scale == 0 ? 0 : (refine.with_angle != 0 ? seventh : sixth);
-  const Turn direction = turn_of(at.angle_deg);
-  const float size = static_cast<float>(pattern.spacing) * static_cast<float>(at.scale);
-  at.x -= static_cast<double>(size * (direction.cosine * dx - direction.sine * dy));
-  at.y -= static_cast<double>(size * (direction.sine * dx + direction.cosine * dy));
+  const float pixel = static_cast<float>(1 << pattern.image_level);
+  at.x -= static_cast<double>(pixel * (memory.grid.ux * dx - memory.grid.uy * dy));
+  at.y -= static_cast<double>(pixel * (memory.grid.uy * dx + memory.grid.ux * dy));
   at.angle_deg -= static_cast<double>(turn) * (1 / kRadPerDeg);
   if (refine.with_scale != 0)
-    at.scale /= static_cast<double>(1 + (growth > -0.5F ? growth : -0.5F));
+    at.scale *= static_cast<double>(reciprocal(1 + maximum(growth, -0.5F)));
   return length_of(dx, dy) + (size_of(turn) + size_of(growth)) * memory.radius;
 }
 
-// How far the pose is from where it started, in pixels of the pattern.
-PATTERND_DEVICE float distance_moved(const RefinePattern& refine, const TracePattern& pattern,
-                                     const TracedPose& start) {
-  const RefineMemory& memory = refine_memory();
-  const TracedPose& at = memory.at;
-  const float grown =
-      refine.with_scale == 0 ? 0.0F : static_cast<float>(at.scale / start.scale - 1);
-  const float turned = static_cast<float>(at.angle_deg - start.angle_deg);
-  return length_of(static_cast<float>(at.x - start.x), static_cast<float>(at.y - start.y)) /
-             (static_cast<float>(pattern.spacing) * static_cast<float>(start.scale)) +
-         memory.radius * (size_of(turned) * static_cast<float>(kRadPerDeg) + size_of(grown));
+// Whether the pose is no farther from where it started than a step of the search may be off.
+PATTERND_DEVICE bool is_near(const TracePattern& pattern, const TracedPose& start,
+                             const TracedPose& at) {
+  const float spacing = static_cast<float>(pattern.spacing);
+  const float pixel = spacing * static_cast<float>(start.scale);
+  const float grown = size_of(static_cast<float>(at.scale - start.scale)) * spacing;
+  const float turned =
+      size_of(static_cast<float>(at.angle_deg - start.angle_deg)) * static_cast<float>(kRadPerDeg);
+  return length_of(static_cast<float>(at.x - start.x), static_cast<float>(at.y - start.y)) +
+             refine_memory().radius * fused(turned, pixel, grown) <
+         kRunawayPx * pixel;
 }
 
 // Score, visible share and polarity from the sums of the last pass, into shared memory; one thread.
@@ -366,7 +454,7 @@ PATTERND_DEVICE void take_score(const TracePattern& pattern) {
   const double tt = pattern.energy - (complete ? 0 : memory.hidden[kHiddenTT]);
   const double score = score_of(n, t, tt, memory.totals[kScoreW], memory.totals[kScoreWW],
                                 memory.totals[kScoreTW], pattern.least_contrast);
-  memory.visible = n / (pattern.counted > 1 ? pattern.counted : 1);
+  memory.visible = complete ? 1 : n * inverse_of(pattern.counted > 1 ? pattern.counted : 1);
   memory.inverted = pattern.any_polarity != 0 && score < 0 ? 1 : 0;
   // A sample more or less by rounding is not a question of visibility.
   const bool seen = n + 0.5 >= pattern.least_visible * pattern.counted;
@@ -381,123 +469,123 @@ PATTERND_DEVICE void give_score(TracedCandidate& candidate) {
 }
 
 // The pose converged; one thread.
-PATTERND_DEVICE int settle_pose(const RefinePattern& refine, TracedCandidate& candidate) {
-  const RefineMemory& memory = refine_memory();
+PATTERND_DEVICE int settle_pose(const RefinePattern& refine, const TracedPose& at,
+                                TracedCandidate& candidate) {
+  const double(&inverse)[kRegressors][kRegressors] = inverse_in_use();
   give_score(candidate);
-  candidate.pose = memory.at;
+  candidate.pose = at;
   candidate.residual = residual_of(refine);
-  candidate.gain = memory.coefficients[0];
-  candidate.inverse[0] = memory.information[kByX];
-  candidate.inverse[1] = memory.information[kByX + 1];
-  candidate.inverse[2] = memory.xy;
-  candidate.inverse[3] = memory.information[kByX + 2];
+  candidate.gain = refine_memory().coefficients[0];
+  candidate.inverse[0] = inverse[kByX][kByX];
+  candidate.inverse[1] = inverse[kByX + 1][kByX + 1];
+  candidate.inverse[2] = inverse[kByX][kByX + 1];
+  candidate.inverse[3] = inverse[kByX + 2][kByX + 2];
   return kConverged;
 }
 
 // One step of the regression, its sums being known: moves the pose and says how it goes on; one
 // thread. First with bilinear samples, then some with cubic ones.
 PATTERND_DEVICE int step_pose(const RefinePattern& refine, const TracePattern& pattern,
-                              const RefineLimits& limits, TracedCandidate& candidate) {
+                              const RefineLimits& limits, TracedCandidate& candidate,
+                              TracedPose& at) {
   RefineMemory& memory = refine_memory();
-  if (memory.cubic_step > 0) memory.share = 1;
-  const float moved = move_pose(refine, pattern);
-  if (!(distance_moved(refine, pattern, candidate.pose) < kRunawayPx)) return kLost;
-  if (memory.cubic_step > 0) {
-    if (moved <= limits.still_px || memory.cubic_step == limits.cubic_steps)
-      return settle_pose(refine, candidate);
-    ++memory.cubic_step;
+  const int cubic_step = memory.cubic_step;
+  const float share = memory.share;
+  const float moved = move_pose(refine, pattern, cubic_step > 0 ? 1 : share, at);
+  if (!is_near(pattern, candidate.pose, at)) return kLost;
+  if (cubic_step > 0) {
+    if (moved <= limits.still_px || cubic_step == limits.cubic_steps)
+      return settle_pose(refine, at, candidate);
+    memory.cubic_step = cubic_step + 1;
     return kRefining;
   }
   // Steps that don't shrink overshoot: shorter ones settle.
-  if (moved > 0.5F * memory.previous) memory.share = maximum(0.5F * memory.share, 0.25F);
+  if (moved > 0.5F * memory.previous) memory.share = maximum(0.5F * share, 0.25F);
   memory.previous = moved;
   const bool last = ++memory.iteration == limits.iterations;
   if (moved > (last ? limits.nearly_px : limits.still_px)) return last ? kLost : kRefining;
   take_score(pattern);
-  if (limits.cubic_steps == 0) return settle_pose(refine, candidate);
+  if (limits.cubic_steps == 0) return settle_pose(refine, at, candidate);
   memory.cubic_step = 1;
   return kRefining;
 }
 
-// The grid at the pose where refinement stands, and at first the middle; one thread.
-PATTERND_DEVICE void lay_grid(const TracePattern& pattern, const TraceImage& image, bool first) {
+// From the sums of a pass to the next pose and grid, or the end; the first warp.
+PATTERND_DEVICE void go_on(const RefinePattern& refine, const TracePattern& pattern,
+                           const TraceImage& image, const RefineLimits& limits,
+                           TracedCandidate& candidate) {
   RefineMemory& memory = refine_memory();
-  memory.grid = grid_of(pattern, image, memory.at, 0);
-  if (!first) return;
-  const Located centre = locate(image, memory.grid, pattern.width / 2, pattern.height / 2);
-  memory.middle = bilinear_at(image, memory.grid, centre) * centre.visible;
+  if (limits.iterations == 0) {
+    if (thread_x() != 0) return;
+    take_score(pattern);
+    give_score(candidate);
+    memory.status = kConverged;
+    return;
+  }
+  const bool solved = solve(refine);
+  if (thread_x() != 0) return;
+  TracedPose at = memory.at;
+  const int status = solved ? step_pose(refine, pattern, limits, candidate, at) : kLost;
+  memory.status = status;
+  if (status != kRefining) return;
+  memory.at = at;
+  memory.grid = grid_of(pattern, image, at, 0);
+}
+
+// Before the first pass at a pose: its grid, the team and the first pixels, each by other threads.
+PATTERND_DEVICE void start_at(const RefinePattern& refine, const TracePattern& pattern,
+                              const TraceImage& image, const TracedPose& pose, RefineGroup& group) {
+  RefineMemory& memory = refine_memory();
+  fetch_group(refine, pattern, team_memory().member, 0, group);
+  for (int i = thread_x(); i < kRegressors * kRegressors; i += threads_x())
+    memory.inverse[i / kRegressors][i % kRegressors] = refine.inverse_gram[i];
+  if (thread_x() == kWarpSize) learn_size();
+  if (thread_x() != 0) return;
+  memory.at = pose;
+  memory.radius =
+      0.5F * length_of(static_cast<float>(pattern.width), static_cast<float>(pattern.height));
+  memory.share = 1;
+  memory.previous = 1e30F;
+  memory.iteration = 0;
+  memory.cubic_step = 0;
+  memory.status = kRefining;
+  memory.grid = grid_of(pattern, image, pose, 0);
 }
 
 // All sums at the grid in shared memory; the first warp has them.
 template <bool kCubicToo>
 PATTERND_DEVICE void sum_all(const RefinePattern& refine, const TracePattern& pattern,
-                             const TraceImage& image, bool cubic) {
+                             const TraceImage& image, RefineGroup& group) {
   // A copy: the first warp goes on to the next grid while others still ask this one.
   const SamplingGrid grid = refine_memory().grid;
-  if (kCubicToo && cubic)
-    sum_picture<true>(refine, pattern, image, grid);
-  else
-    sum_picture<false>(refine, pattern, image, grid);
+  sum_picture<kCubicToo>(refine, pattern, image, grid, refine_memory().cubic_step > 0, group);
   if (grid.inside == 0) {
     block_barrier();
     sum_hidden(refine, pattern, image, grid);
+    warp_barrier();
   }
 }
 
 // Refines the candidate (in shared memory) and scores it there; true where it converged, else it
-// stays as it was. kCubicToo: where limits.cubic_steps may not be 0.
+// stays as it was. Without an iteration it is scored as it stands. kCubicToo: where
+// limits.cubic_steps may not be 0.
 template <bool kCubicToo>
-PATTERND_DEVICE_CALL bool refine_pose(const RefinePattern& refine, const TracePattern& pattern,
-                                      const TraceImage& image, TracedCandidate& candidate,
-                                      const RefineLimits& limits) {
-  RefineMemory& memory = refine_memory();
-  if (refine.used == 0) return false;
+PATTERND_DEVICE bool refine_pose(const RefinePattern& refine, const TracePattern& pattern,
+                                 const TraceImage& image, TracedCandidate& candidate,
+                                 const RefineLimits& limits) {
+  if (refine.used == 0 && limits.iterations > 0) return false;
+  RefineGroup group;
   block_barrier();
-  if (thread_x() == 0) {
-    memory.at = candidate.pose;
-    memory.radius =
-        0.5F * length_of(static_cast<float>(pattern.width), static_cast<float>(pattern.height));
-    memory.share = 1;
-    memory.previous = 1e30F;
-    memory.iteration = 0;
-    memory.cubic_step = 0;
-    memory.status = kRefining;
-    lay_grid(pattern, image, true);
-  }
+  start_at(refine, pattern, image, candidate.pose, group);
   block_barrier();
-  while (memory.status == kRefining) {
-    sum_all<kCubicToo>(refine, pattern, image, memory.cubic_step > 0);
-    if (thread_x() < kWarpSize) {
-      warp_barrier();
-      const bool solved = solve(refine);
-      if (thread_x() == 0) {
-        memory.status = solved ? step_pose(refine, pattern, limits, candidate) : kLost;
-        if (memory.status == kRefining) lay_grid(pattern, image, false);
-      }
-    }
+  while (refine_memory().status == kRefining) {
+    sum_all<kCubicToo>(refine, pattern, image, group);
+    if (thread_x() < kWarpSize) go_on(refine, pattern, image, limits, candidate);
     block_barrier();
   }
-  const bool converged = memory.status == kConverged;
+  const bool converged = refine_memory().status == kConverged;
   block_barrier();
   return converged;
-}
-
-// Scores the candidate (in shared memory) at its pose.
-PATTERND_DEVICE_CALL void score_candidate(const RefinePattern& refine, const TracePattern& pattern,
-                                          const TraceImage& image, TracedCandidate& candidate) {
-  block_barrier();
-  if (thread_x() == 0) {
-    refine_memory().at = candidate.pose;
-    lay_grid(pattern, image, true);
-  }
-  block_barrier();
-  sum_all<false>(refine, pattern, image, false);
-  warp_barrier();
-  if (thread_x() == 0) {
-    take_score(pattern);
-    give_score(candidate);
-  }
-  block_barrier();
 }
 
 // Puts a pose that left the allowed angles or scales back to the nearest allowed one; whether it

@@ -143,6 +143,11 @@ PATTERND_DEVICE CubicWeights cubic_weights(float t) {
   const float outer = (1.0F / 6.0F) * (t * (t - 1.0F));
   return {-(outer * (t - 2.0F)), inner * (t - 1.0F), -(inner * t), outer * (t + 1.0F)};
 }
+PATTERND_DEVICE CubicWeights weights_of(float t, bool cubic) {
+  const CubicWeights w = cubic_weights(t);
+  return {cubic ? w.before : 0.0F, cubic ? w.left : 1.0F - t, cubic ? w.right : t,
+          cubic ? w.after : 0.0F};
+}
 PATTERND_DEVICE float weighted(const CubicWeights& w, float a, float b, float c, float d) {
   return fused(w.after, d, fused(w.right, c, fused(w.left, b, w.before * a)));
 }
@@ -153,13 +158,12 @@ PATTERND_DEVICE float cubic_at(const TraceImage& image, const SamplingGrid& grid
                                const Located& at) {
   const float x = at.x + grid.base_x;
   const float y = at.y + grid.base_y;
-  if (!(x >= 1.01F && y >= 1.01F && x <= static_cast<float>(image.width) - 2.01F &&
-        y <= static_cast<float>(image.height) - 2.01F))
-    return bilinear_at(image, grid, at);
+  const bool whole = x >= 1.01F && y >= 1.01F && x <= static_cast<float>(image.width) - 2.01F &&
+                     y <= static_cast<float>(image.height) - 2.01F;
   const float left = nearest(at.x - 0.5F);
   const float top = nearest(at.y - 0.5F);
-  const CubicWeights across = cubic_weights(at.x - left);
-  const CubicWeights down = cubic_weights(at.y - top);
+  const CubicWeights across = weights_of(at.x - left, whole);
+  const CubicWeights down = weights_of(at.y - top, whole);
   // Each brings two by two pixels; its place is the corner between them.
   const float corner_x = left + (grid.base_x + 1.0F);
   const float corner_y = top + (grid.base_y + 1.0F);
@@ -258,6 +262,13 @@ PATTERND_DEVICE float half_warp_totals(float (&sums)[kWarpSize / 2]) {
   return sums[0] + shuffle_xor(sums[0], kWarpSize / 2);
 }
 
+// 1 / value, without the call that a division of doubles is.
+PATTERND_DEVICE float inverse_of(float value) { return reciprocal(value); }
+PATTERND_DEVICE double inverse_of(double value) {
+  const double per = static_cast<double>(reciprocal(static_cast<float>(value)));
+  return fused(per, fused(-value, per, 1.0), per);
+}
+
 // NCC from sums over n pixels: clamped, 0 where the window or the visible part of the pattern has
 // no contrast. In float where only the better of two is asked for.
 template <class Real>
@@ -265,7 +276,7 @@ PATTERND_DEVICE Real score_of(Real n, Real t, Real tt, Real w, Real ww, Real tw,
                               Real least_contrast) {
   constexpr Real kFlat = static_cast<Real>(1e-6);
   if (n < 2) return 0;
-  const Real per = 1 / n;
+  const Real per = inverse_of(n);
   const Real energy = ww - w * w * per;
   const Real pattern_energy = tt - t * t * per;
   const Real contrast = least_contrast * least_contrast;

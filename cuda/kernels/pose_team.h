@@ -1,10 +1,11 @@
 // Blocks that work on one candidate together: each sums over its share of the pattern's pixels, all
 // get the whole sums and go on alike, so that none waits for another to decide.
 //
-// No block waits for one that may not have started: the first to arrive counts who is there and
-// closes the team, who comes later ends at once. So a launch ends however few of its blocks the GPU
-// runs at a time, down to one after the other. The pixels are cut into the same pieces and these
-// added in the same order whatever the team's size, so results don't depend on it.
+// No block waits for one that may not have started: they number themselves as they arrive, and the
+// first of them closes the team where others have not come when it begins; who comes later ends at
+// once. So a launch ends however few of its blocks the GPU runs at a time, down to one after the
+// other. The pixels are cut into the same pieces and these added in the same order whatever the
+// team's size, so results don't depend on it.
 #pragma once
 
 #include "cuda/kernels/atomics.h"
@@ -22,7 +23,8 @@ inline constexpr int kMostLooksForTeam = 1 << 21;
 struct Team {
   PoseTeam* slot;  // of all its blocks; only touched where there is more than one
   u32* broken;     // set where they lose each other
-  int size;        // 1: this block is alone
+  int blocks;      // that were launched for it
+  int size;        // 1: this block is alone; 0: not known yet
   int member;      // −1: came too late
   u32 passes;
 };
@@ -31,14 +33,14 @@ PATTERND_DEVICE Team& team_memory() {
   return team;
 }
 
-PATTERND_DEVICE u64 tagged(float value, u32 pass) {
+PATTERND_DEVICE TeamSum tagged(float value, u32 pass) {
   union {
     float f;
     u32 bits;
   } of{value};
   return static_cast<u64>(of.bits) << 32 | pass;
 }
-PATTERND_DEVICE float untagged(u64 word) {
+PATTERND_DEVICE float untagged(TeamSum word) {
   union {
     u32 bits;
     float f;
@@ -46,111 +48,115 @@ PATTERND_DEVICE float untagged(u64 word) {
   return of.f;
 }
 
-// One thread.
-PATTERND_DEVICE void find_place(PoseTeam& slot, int blocks, Team& team) {
-  const u32 ticket = atomic_add(&slot.arrived, 1U);
-  if (ticket >= kTeamClosed) {
-    team.member = -1;
-    return;
+// This block's number in the team, or that it is not needed; one thread.
+PATTERND_DEVICE void take_place(PoseTeam* slot, int blocks, u32* broken) {
+  Team& team = team_memory();
+  team = {slot, broken, blocks, 1, 0, 0};
+  if (blocks == 1) return;
+  const u32 ticket = atomic_add(&slot->arrived, 1U);
+  team.member = ticket >= kTeamClosed ? -1 : static_cast<int>(ticket);
+  team.size = 0;
+}
+
+// How many blocks take part, once this can be told; one thread, before the first sums are given.
+// Whoever takes a place must come here or go before anything that another block reads is changed.
+PATTERND_DEVICE void learn_size() {
+  Team& team = team_memory();
+  if (team.size != 0) return;
+  PoseTeam& slot = *team.slot;
+  const u32 all = static_cast<u32>(team.blocks);
+  u32 size = 0;
+  for (int look = 0; size == 0; ++look) {
+    // All have come: nobody needs to be told.
+    if (load_fresh(&slot.arrived) == all) {
+      size = all;
+    } else if (team.member > 0) {
+      size = load_fresh(&slot.size);
+    } else if (look == kLooksForOthers) {
+      size = atomic_add(&slot.arrived, kTeamClosed);
+      store_through(&slot.size, size);
+    }
   }
-  team.member = static_cast<int>(ticket);
-  if (ticket == 0) {
-    for (int i = 0; i < kLooksForOthers; ++i)
-      if (load_fresh(&slot.arrived) == static_cast<u32>(blocks)) break;
-    team.size = static_cast<int>(atomic_add(&slot.arrived, kTeamClosed));
-    store_through(&slot.size, static_cast<u32>(team.size));
-    return;
-  }
-  while (team.size == 0) team.size = static_cast<int>(load_fresh(&slot.size));
+  team.size = static_cast<int>(size);
 }
 
 // The candidate's blocks become a team; false where this block is not needed. All threads.
 PATTERND_DEVICE bool join_team(const TraceParameters& p, int search, int candidate, u32* broken) {
-  Team& team = team_memory();
   if (thread_x() == 0) {
-    team = {global<PoseTeam>(p.teams) + static_cast<i64>(search) * p.team_limit + candidate, broken,
-            p.team_blocks == 1 ? 1 : 0, 0, 0};
-    if (p.team_blocks > 1) find_place(*team.slot, p.team_blocks, team);
+    take_place(global<PoseTeam>(p.teams) + static_cast<i64>(search) * p.team_limit + candidate,
+               p.team_blocks, broken);
+    if (team_memory().member >= 0) learn_size();
   }
   block_barrier();
-  return team.member >= 0;
+  return team_memory().member >= 0;
 }
 
-// Every block that called join_team, last of all; the last of them leaves the team's memory empty.
-// All threads.
-PATTERND_DEVICE void leave_team(const TraceParameters& p) {
+// Every block that took a place, last of all; the last of them leaves the team's memory empty. All
+// threads.
+PATTERND_DEVICE void leave_team() {
   __shared__ int last;
-  if (p.team_blocks == 1) return;
-  PoseTeam& slot = *team_memory().slot;
+  const Team& team = team_memory();
+  if (team.blocks == 1) return;
+  PoseTeam& slot = *team.slot;
   block_barrier();
   if (thread_x() == 0)
-    last = atomic_add(&slot.left, 1U) + 1 == static_cast<u32>(p.team_blocks) ? 1 : 0;
+    last = atomic_add(&slot.left, 1U) + 1 == static_cast<u32>(team.blocks) ? 1 : 0;
   block_barrier();
   if (last == 0) return;
   TeamSum* sums = &slot.sums[0][0][0];
-  for (int i = thread_x(); i < 2 * kMostPieces * kPieceSums; i += threads_x()) sums[i] = {0, 0};
+  for (int i = thread_x(); i < 2 * kMostPieces * kPieceSums; i += threads_x()) sums[i] = 0;
   if (thread_x() == 0) slot.arrived = slot.size = slot.left = 0;
 }
 
-// What is left of a sum where it is handed on, for teams of one too: results don't depend on size.
-PATTERND_DEVICE double as_given(double sum) {
-  const float high = static_cast<float>(sum);
-  return static_cast<double>(high) +
-         static_cast<double>(static_cast<float>(sum - static_cast<double>(high)));
-}
+// Half a warp's lanes take a sum each, the other half's the same of other pieces.
+static_assert(2 * kPieceSums == kWarpSize);
 
-// Hands lane i's sum over a piece to the others; one warp, its first kPieceSums lanes.
-PATTERND_DEVICE void give_sum(int piece, double sum) {
+// Hands this lane's sum over a piece to the others.
+PATTERND_DEVICE void give_sum(int piece, float sum) {
   const Team& team = team_memory();
-  if (thread_x() >= kPieceSums) return;
-  TeamSum& out = team.slot->sums[team.passes & 1U][piece][thread_x()];
-  const float high = static_cast<float>(sum);
-  const u32 pass = team.passes + 1U;
-  *static_cast<volatile u64*>(&out.high) = tagged(high, pass);
-  *static_cast<volatile u64*>(&out.low) =
-      tagged(static_cast<float>(sum - static_cast<double>(high)), pass);
+  TeamSum& out = team.slot->sums[team.passes & 1U][piece][thread_x() % kPieceSums];
+  *static_cast<volatile TeamSum*>(&out) = tagged(sum, team.passes + 1U);
 }
 
-// Pieces whose sums are on their way at once.
+// Pieces whose sums are on their way to a lane at once.
 inline constexpr int kPiecesAtOnce = 8;
-// Adds a lane's sums over a few pieces to `before`, in order; false where one has not been given
-// yet.
-PATTERND_DEVICE bool sum_given(const TeamSum (&sums)[kMostPieces][kPieceSums], int lane, int first,
+// Adds every second piece's sum to `before`, in order, from `first` on as many as are on their way
+// at once; false where one has not been given yet.
+PATTERND_DEVICE bool sum_given(const TeamSum (&sums)[kMostPieces][kPieceSums], int first,
                                int pieces, u32 pass, double before, double& sum) {
-  u64 high[kPiecesAtOnce];
-  u64 low[kPiecesAtOnce];
+  TeamSum words[kPiecesAtOnce];
 #pragma unroll
   for (int i = 0; i < kPiecesAtOnce; ++i) {
-    const TeamSum& from = sums[minimum(first + i, pieces - 1)][lane];
-    high[i] = *static_cast<const volatile u64*>(&from.high);
-    low[i] = *static_cast<const volatile u64*>(&from.low);
+    words[i] = tagged(0.0F, pass);
+    if (first + 2 * i < pieces)
+      words[i] =
+          *static_cast<const volatile TeamSum*>(&sums[first + 2 * i][thread_x() % kPieceSums]);
   }
   bool all = true;
   sum = before;
 #pragma unroll
   for (int i = 0; i < kPiecesAtOnce; ++i) {
-    all = all && static_cast<u32>(high[i]) == pass && static_cast<u32>(low[i]) == pass;
-    if (first + i < pieces)
-      sum += static_cast<double>(untagged(high[i])) + static_cast<double>(untagged(low[i]));
+    all = all && static_cast<u32>(words[i]) == pass;
+    sum += static_cast<double>(untagged(words[i]));
   }
   return all;
 }
 
-// Lane i's sum over all pieces, this block's and the others', when all have given theirs; one warp,
-// its first kPieceSums lanes. A pass's sums carry its number, so nothing else is waited for.
-PATTERND_DEVICE double team_total(int pieces) {
+// The sum of every second piece's, from this lane's half on, when all have been given; one warp. A
+// pass's sums carry its number, so nothing else is waited for.
+PATTERND_DEVICE double team_half_total(int pieces) {
   Team& team = team_memory();
   const u32 pass = team.passes + 1U;
   const TeamSum(&sums)[kMostPieces][kPieceSums] = team.slot->sums[team.passes & 1U];
-  const int lane = minimum(thread_x(), kPieceSums - 1);
   warp_barrier();
   double total = 0;
   int looks = 0;
-  for (int first = 0; first < pieces; first += kPiecesAtOnce) {
+  for (int first = thread_x() / kPieceSums; first - thread_x() / kPieceSums < pieces;
+       first += 2 * kPiecesAtOnce) {
     const double before = total;
     // All lanes look as often as the last one must, so that they go on together.
     for (bool all = false; !all && looks < kMostLooksForTeam; ++looks)
-      all = warp_ballot(!sum_given(sums, lane, first, pieces, pass, before, total)) == 0;
+      all = warp_ballot(!sum_given(sums, first, pieces, pass, before, total)) == 0;
   }
   if (looks >= kMostLooksForTeam) store_through(team.broken, 1U);
   warp_barrier();

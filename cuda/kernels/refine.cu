@@ -13,75 +13,236 @@ PATTERND_DEVICE void copy_words(void* to, const void* from, int words) {
     static_cast<u32*>(to)[i] = static_cast<const u32*>(from)[i];
 }
 
+// Beside more candidates than these all losers are handed on.
+inline constexpr int kMostToBeNear = 64;
+// Pixels of the pattern that a candidate may still move or grow, more than any does.
+inline constexpr float kMostToMove = 32;
+
+// Whether a loser's rectangle may meet that of a candidate wherever refinement moves this: circles
+// around both do.
+PATTERND_DEVICE bool may_meet(const RefineParameters& p, int search, int candidates,
+                              const TracedLoser& loser) {
+  if (candidates > kMostToBeNear) return true;
+  const TracePattern& pattern = global<const TracePattern>(p.trace.patterns)[search];
+  const TracedCandidate* all = global<const TracedCandidate>(p.trace.candidates) +
+                               static_cast<i64>(search) * p.trace.select_limit;
+  const float spacing = static_cast<float>(pattern.spacing);
+  const float half =
+      0.5F * spacing *
+      length_of(static_cast<float>(pattern.width), static_cast<float>(pattern.height));
+  for (int i = 0; i < candidates; ++i) {
+    const float reach = fused(half, static_cast<float>(all[i].pose.scale + loser.pose.scale),
+                              kMostToMove * spacing);
+    if (length_of(static_cast<float>(all[i].pose.x - loser.pose.x),
+                  static_cast<float>(all[i].pose.y - loser.pose.y)) < reach)
+      return true;
+  }
+  return false;
+}
+
+// Numbers of the losers that may be a candidate's runner-up, in their order; returns how many.
+PATTERND_DEVICE int choose_losers(const RefineParameters& p, int search, int candidates,
+                                  const TracedLoser* losers, int count,
+                                  int (&chosen)[kMostLosers]) {
+  constexpr int kWords = kMostLosers / kWarpSize;
+  __shared__ u32 near[kWords];
+  for (int i = thread_x(); i < kMostLosers; i += threads_x()) {
+    const u32 bits = warp_ballot(i < count && may_meet(p, search, candidates, losers[i]));
+    if (i % kWarpSize == 0) near[i / kWarpSize] = bits;
+  }
+  block_barrier();
+  for (int i = thread_x(); i < kMostLosers; i += threads_x()) {
+    const u32 bits = near[i / kWarpSize];
+    if ((bits >> i % kWarpSize & 1U) == 0) continue;
+    int place = population(bits & ((1U << i % kWarpSize) - 1U));
+    for (int word = 0; word < i / kWarpSize; ++word) place += population(near[word]);
+    chosen[place] = i;
+  }
+  int all = 0;
+  for (int word = 0; word < kWords; ++word) all += population(near[word]);
+  block_barrier();
+  return all;
+}
+
 // Losers and counts for the host; a block of its own, which no candidate waits for.
 PATTERND_DEVICE void write_header(const RefineParameters& p, int search) {
-  const int losers = global<const int>(p.trace.loser_counts)[search];
+  __shared__ int chosen[kMostLosers];
+  const int candidates = minimum(global<const int>(p.trace.counts)[search], p.result_limit);
   const i64 first = static_cast<i64>(search) * kMostLosers;
-  copy_words(global<TracedLoser>(p.result_losers) + first,
-             global<const TracedLoser>(p.trace.losers) + first,
-             losers * static_cast<int>(sizeof(TracedLoser) / sizeof(u32)));
-  if (thread_x() == 0) {
-    const int count = global<const int>(p.trace.counts)[search];
-    ResultHeader& header = global<ResultHeader>(p.headers)[search];
-    header.candidates = minimum(count, p.result_limit);
-    header.losers = losers;
-    header.overflow =
-        count > p.result_limit ? 1 : global<const CoarseCounters>(p.trace.counters)->overflow;
-  }
+  const TracedLoser* losers = global<const TracedLoser>(p.trace.losers) + first;
+  const int count = choose_losers(p, search, candidates, losers,
+                                  global<const int>(p.trace.loser_counts)[search], chosen);
+  constexpr int kWords = sizeof(TracedLoser) / sizeof(u64);
+  u64* out = reinterpret_cast<u64*>(global<TracedLoser>(p.result_losers) + first);
+  for (int i = thread_x(); i < count * kWords; i += threads_x())
+    out[i] = reinterpret_cast<const u64*>(losers + chosen[i / kWords])[i % kWords];
+  if (thread_x() != 0) return;
+  ResultHeader& header = global<ResultHeader>(p.headers)[search];
+  header.candidates = candidates;
+  header.losers = count;
+  header.overflow = global<const int>(p.trace.counts)[search] > p.result_limit
+                        ? 1
+                        : global<const CoarseCounters>(p.trace.counters)->overflow;
 }
 
-// A candidate (in shared memory) to its final pose and score.
-PATTERND_DEVICE void refine_candidate(const RefineParameters& p, int search,
-                                      TracedCandidate& candidate) {
+// What a block works on, copied to shared memory.
+struct RefineJob {
+  RefinePattern refine;
+  TracePattern pattern;
+  TraceImage image;
+  TracedCandidate candidate;
+};
+PATTERND_DEVICE RefineJob& refine_job() {
+  __shared__ RefineJob job;
+  return job;
+}
+
+// Whose turn it is: a candidate and the blocks that work on it.
+struct RefineTurn {
+  int search;  // −1: nobody's
+  int index;   // among the search's candidates
+  int number;  // among all
+  int blocks;
+};
+
+// The candidates of 32 searches, a lane a search.
+PATTERND_DEVICE u32 candidates_of(const RefineParameters& p, int search) {
+  if (search >= p.trace.search_count) return 0;
+  return static_cast<u32>(minimum(global<const int>(p.trace.counts)[search], p.result_limit));
+}
+
+// The worker's first turn. Who is left over when all candidates have as many blocks as they can use
+// has none; where there are more candidates than workers, they take turns. Every warp by itself.
+PATTERND_DEVICE RefineTurn turn_of_worker(const RefineParameters& p, int worker, int workers) {
+  const int lane = thread_x() % kWarpSize;
+  u32 all = 0;
+  for (int search = 0; search < p.trace.search_count; search += kWarpSize)
+    all += warp_total(candidates_of(p, search + lane));
+  const int each = workers / maximum(static_cast<int>(all), 1);
+  RefineTurn turn = {-1, 0, 0, maximum(minimum(each, p.trace.team_blocks), 1)};
+  turn.number = worker / turn.blocks;
+  u32 before = 0;
+  for (int search = 0; search < p.trace.search_count; search += kWarpSize) {
+    const u32 up_to = before + warp_sum_up_to(candidates_of(p, search + lane));
+    const u32 behind = warp_ballot(up_to > static_cast<u32>(turn.number));
+    if (behind != 0) {
+      const int first = lowest_bit(behind);
+      turn.search = search + first;
+      const u32 start = first == 0 ? before : lane_value(up_to, static_cast<u32>(first - 1));
+      turn.index = turn.number - static_cast<int>(start);
+      return turn;
+    }
+    before = lane_value(up_to, kWarpSize - 1);
+  }
+  return turn;
+}
+
+// From where word `i` of a job comes.
+PATTERND_DEVICE const u64* source_of(const RefineParameters& p, const RefineTurn& turn, int i) {
+  constexpr int kRefine = sizeof(RefinePattern) / sizeof(u64);
+  constexpr int kPattern = kRefine + sizeof(TracePattern) / sizeof(u64);
+  constexpr int kImage = kPattern + sizeof(TraceImage) / sizeof(u64);
+  static_assert(kImage + sizeof(TracedCandidate) / sizeof(u64) == sizeof(RefineJob) / sizeof(u64));
+  const auto words = [](Address array, i64 number, int bytes) {
+    return global<const u64>(array + static_cast<Address>(number) * static_cast<Address>(bytes));
+  };
+  if (i < kRefine) return words(p.trace.regressions, turn.search, sizeof(RefinePattern)) + i;
+  if (i < kPattern)
+    return words(p.trace.patterns, turn.search, sizeof(TracePattern)) + (i - kRefine);
+  if (i < kImage) return words(p.trace.images, 0, 0) + (i - kPattern);
+  return words(p.trace.candidates,
+               static_cast<i64>(turn.search) * p.trace.select_limit + turn.index,
+               sizeof(TracedCandidate)) +
+         (i - kImage);
+}
+
+// The turn's candidate and its tables into shared memory, all of it on its way at once, and this
+// block into its team. False where it is not needed.
+PATTERND_DEVICE bool take_job(const RefineParameters& p, const RefineTurn& turn) {
+  RefineJob& job = refine_job();
+  block_barrier();
+  if (thread_x() == 0) {
+    take_place(global<PoseTeam>(p.trace.teams) + turn.number, turn.blocks,
+               &global<ResultHeader>(p.headers)[turn.search].broken);
+  }
+  // The first warp waits for its place.
+  for (int i = thread_x() - kWarpSize; i < static_cast<int>(sizeof(RefineJob) / sizeof(u64));
+       i += threads_x() - kWarpSize) {
+    if (i >= 0) reinterpret_cast<u64*>(&job)[i] = *source_of(p, turn, i);
+  }
+  block_barrier();
+  if (team_memory().member < 0) return false;
+  if (job.pattern.image_level == 0) return true;
+  block_barrier();
+  if (thread_x() == 0)
+    job.image = global<const TraceImage>(p.trace.images)[job.pattern.image_level];
+  block_barrier();
+  return true;
+}
+
+// What is done with a candidate, in this order; steps that are not needed are left out.
+enum RefineStage { kFirst, kAfterSearch, kAtBound, kScoring, kRefined };
+
+// After a stage: what comes next, and the candidate made ready for it.
+PATTERND_DEVICE int stage_after(const RefineParameters& p, int search, int stage, bool converged) {
   __shared__ int moved;
-  const TracePattern& pattern = global<const TracePattern>(p.trace.patterns)[search];
-  const RefinePattern& refine = global<const RefinePattern>(p.trace.regressions)[search];
-  const AllowedPoses& allowed = global<const AllowedPoses>(p.allowed)[search];
-  const TraceImage& image = global<const TraceImage>(p.trace.images)[pattern.image_level];
-  const RefineLimits limits = {12, 0.01F, 0.01F, 3};
-  bool converged = refine_pose<true>(refine, pattern, image, candidate, limits);
-  if (!converged) {
+  RefineJob& job = refine_job();
+  if (stage == kFirst && !converged) {
     // Too far off for its basin: one more step of search at this level.
     const TracePattern& loose = global<const TracePattern>(p.loose)[search];
-    trace_step(loose, image, candidate);
-    if (candidate.score >= loose.hopeless_score)
-      converged = refine_pose<true>(refine, pattern, image, candidate, limits);
+    trace_step(loose, job.image, job.candidate);
+    if (job.candidate.score >= loose.hopeless_score) return kAfterSearch;
   }
-  if (thread_x() == 0) moved = bring_inside(allowed, candidate.pose) ? 1 : 0;
+  if (stage == kScoring) return kRefined;
+  const AllowedPoses& allowed = global<const AllowedPoses>(p.allowed)[search];
   block_barrier();
-  if (moved != 0) {
-    const RefinePattern& at_bound = global<const RefinePattern>(p.at_bound)[search];
-    if (at_bound.used != 0)
-      converged = refine_pose<true>(at_bound, pattern, image, candidate, limits);
-    if (thread_x() == 0) bring_inside(allowed, candidate.pose);
-  }
-  if (moved != 0 || !converged) score_candidate(refine, pattern, image, candidate);
-  if (thread_x() == 0) candidate.converged = converged ? 1 : 0;
+  if (thread_x() == 0) moved = bring_inside(allowed, job.candidate.pose) ? 1 : 0;
+  block_barrier();
+  if (stage == kAtBound) return kScoring;
+  if (moved == 0) return converged ? kRefined : kScoring;
+  const RefinePattern& at_bound = global<const RefinePattern>(p.at_bound)[search];
+  return at_bound.used != 0 ? kAtBound : kScoring;
 }
 
-// grid: (header, then the blocks of each candidate's team; search).
-PATTERND_KERNEL __launch_bounds__(kMostPoseThreads) patternd_refine_pose(const RefineParameters p) {
-  __shared__ TracedCandidate candidate;
-  const int search = block_y();
-  if (block_x() == 0) {
-    write_header(p, search);
+// The job's candidate to its final pose and score.
+PATTERND_DEVICE void refine_candidate(const RefineParameters& p, int search) {
+  RefineJob& job = refine_job();
+  const RefinePattern& at_bound = global<const RefinePattern>(p.at_bound)[search];
+  bool converged = false;
+  int stage = kFirst;
+  do {
+    const RefineLimits limits = {stage == kScoring ? 0 : 12, 0.01F, 0.01F, 3};
+    const bool done = refine_pose<true>(stage == kAtBound ? at_bound : job.refine, job.pattern,
+                                        job.image, job.candidate, limits);
+    if (stage != kScoring) converged = done;
+    stage = stage_after(p, search, stage, done);
+  } while (stage != kRefined);
+  if (thread_x() == 0) job.candidate.converged = converged ? 1 : 0;
+}
+
+// grid: a block a search for its header, then the workers.
+PATTERND_KERNEL __launch_bounds__(kMostRefineThreads, 1)
+    patternd_refine_pose(const RefineParameters p) {
+  const int headers = p.trace.search_count;
+  if (block_x() < headers) {
+    write_header(p, block_x());
     return;
   }
-  const int index = (block_x() - 1) / p.trace.team_blocks;
-  if (index >= minimum(global<const int>(p.trace.counts)[search], p.result_limit)) return;
-  if (thread_x() == 0) {
-    candidate = global<const TracedCandidate>(
-        p.trace.candidates)[static_cast<i64>(search) * p.trace.select_limit + index];
+  const int workers = blocks_x() - headers;
+  for (int worker = block_x() - headers;; worker += workers) {
+    const RefineTurn turn = turn_of_worker(p, worker, workers);
+    if (turn.search < 0) return;
+    if (take_job(p, turn)) {
+      refine_candidate(p, turn.search);
+      block_barrier();
+      if (team_memory().member == 0)
+        copy_words(global<TracedCandidate>(p.results) +
+                       static_cast<i64>(turn.search) * p.result_limit + turn.index,
+                   &refine_job().candidate,
+                   static_cast<int>(sizeof(TracedCandidate) / sizeof(u32)));
+    }
+    leave_team();
   }
-  if (join_team(p.trace, search, index, &global<ResultHeader>(p.headers)[search].broken)) {
-    refine_candidate(p, search, candidate);
-    block_barrier();
-    if (team_memory().member == 0)
-      copy_words(
-          global<TracedCandidate>(p.results) + static_cast<i64>(search) * p.result_limit + index,
-          &candidate, static_cast<int>(sizeof(TracedCandidate) / sizeof(u32)));
-  }
-  leave_team(p.trace);
 }
 
 }  // namespace patternd::cuda

@@ -16,15 +16,12 @@ inline constexpr double kWorthRefining = 0.75;
 PATTERND_DEVICE void follow_candidate(const RefinePattern& regression, const TracePattern& pattern,
                                       const TraceImage& image, TracedCandidate& candidate) {
   const double coarse_score = candidate.score;
-  const RefineLimits near = {3, 0.06F, 0.5F, 0};
-  const RefineLimits far = {6, 0.06F, 0.5F, 0};
-  if (pattern.neighbours_first != 0) {
-    trace_step(pattern, image, candidate);
-    if (candidate.score > kWorthRefining * pattern.threshold)
-      refine_pose<false>(regression, pattern, image, candidate, far);
-  } else if (!refine_pose<false>(regression, pattern, image, candidate, near)) {
-    trace_step(pattern, image, candidate);
-  }
+  const bool searched = pattern.neighbours_first != 0;
+  if (searched) trace_step(pattern, image, candidate);
+  const RefineLimits limits = {searched ? 6 : 3, 0.06F, 0.5F, 0};
+  const bool worth = !searched || candidate.score > kWorthRefining * pattern.threshold;
+  const bool converged = worth && refine_pose<false>(regression, pattern, image, candidate, limits);
+  if (!searched && !converged) trace_step(pattern, image, candidate);
   // All have read the score.
   block_barrier();
   // Resampling blurs, and at the coarsest level that can cost a true find more than chance costs a
@@ -74,7 +71,7 @@ PATTERND_KERNEL __launch_bounds__(kMostPoseThreads) patternd_trace_step(const Tr
                      global<const TraceImage>(p.images)[level], memory.candidate);
     if (thread_x() == 0 && team_memory().member == 0) own = memory.candidate;
   }
-  leave_team(p);
+  leave_team();
 }
 
 // How many of a pattern's candidates are followed, all of them or the most that are.

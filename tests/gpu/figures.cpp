@@ -1,7 +1,7 @@
 // The figures of cuda/PERFORMANCE.md: medians of many, by device events, the ceilings measured in
 // the same run. `patternd_gpu_figures`; PATTERND_TEST_IMAGE chooses the image. With `frame`,
-// `rectify` or `start` that part alone; `once` runs one frame to warm up and one more, for a
-// profiler.
+// `rectify` or `start` that part alone; `once` (`once16`: of 16 patterns) runs one frame to
+// warm up and one more, for a profiler.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -245,8 +245,8 @@ void start() {
   }
 }
 
-void two_frames() {
-  const FrameJob job(1);
+void two_frames(int patterns) {
+  const FrameJob job(patterns);
   auto processor = value_of(make_cuda_processor(device(), "auto", job.config));
   FrameResult result;
   for (int i = 0; i < 2; ++i) require(processor->process(job.raw, result));
@@ -291,9 +291,9 @@ void whole_frame(int patterns) {
 int main(int argc, char** argv) {
   using namespace patternd::cuda::test;
   const std::string part = argc > 1 ? argv[1] : "";
-  const std::array<std::string, 4> parts = {"frame", "rectify", "start", "once"};
+  const std::array<std::string, 5> parts = {"frame", "rectify", "start", "once", "once16"};
   if (argc > 2 || (argc == 2 && std::find(parts.begin(), parts.end(), part) == parts.end())) {
-    std::fprintf(stderr, "usage: patternd_gpu_figures [frame | rectify | start | once]\n");
+    std::fprintf(stderr, "usage: patternd_gpu_figures [frame | rectify | start | once | once16]\n");
     return 2;
   }
   if (!device()) {
@@ -301,8 +301,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::printf("%s\n", device()->description().c_str());
-  if (part == "once") {
-    two_frames();
+  if (part == "once" || part == "once16") {
+    two_frames(part == "once" ? 1 : 16);
     return 0;
   }
   if (part.empty() || part == "start") start();

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "cuda/arena.h"
+#include "cuda/coarse_score_plan.h"
 
 namespace patternd::cuda {
 namespace {
@@ -128,14 +130,17 @@ class Planner {
  private:
   void add(const CoarseJob& job, int search);
   [[nodiscard]] int image_of(const CoarseJob& job);
-  void add_groups(const CoarseJob& job, int image);
+  void add_pairs_and_groups(const ScoredSearch& search);
+  void add_groups(const CoarseTables& tables, int image);
   void add_plane(const CoarseJob& job, const CoarseTables::Plane& plane, int search,
                  int first_plane, int image);
-  void add_pairs(const CoarseJob& job, int first_plane, int first_group, int image);
+  void add_pairs(const CoarseTables& tables, int first_plane, int first_group, int image);
   // Widens the images' reaches to what blocks of `warps` warps read.
   void reach_out(int warps);
   void set_counts(const std::vector<CoarseJob>& jobs);
   [[nodiscard]] Result<void> check_positions() const;
+  // Whether the search goes by matrix units, and with what.
+  void plan_scores(const Device& device, const std::vector<CoarseJob>& jobs);
   [[nodiscard]] Result<void> find_kernels(const Device& device);
   [[nodiscard]] std::size_t lay_out_tile(int warps, std::size_t limit);
   [[nodiscard]] Result<void> choose_search_shape(const Device& device);
@@ -144,8 +149,12 @@ class Planner {
                                          const std::vector<CoarseJob>& jobs);
   void put_groups(Arena& arena, const std::vector<CoarseJob>& jobs);
   void put_planes(Arena& arena, const std::vector<CoarseJob>& jobs);
+  void put_pairs(Arena& arena);
+  void put_octets(Arena& arena);
 
   CoarsePlan plan_;
+  std::vector<ScoredSearch> searches_;
+  std::optional<ScorePlan> scores_;  // by matrix units
   std::vector<PairTables> pairs_;
   std::vector<int> neighbours_;
   std::vector<CoarseLimits> limits_;
@@ -177,30 +186,49 @@ int Planner::image_of(const CoarseJob& job) {
 void Planner::add(const CoarseJob& job, int search) {
   const int image = image_of(job);
   const int first_plane = static_cast<int>(plan_.planes.size());
-  const int first_group = static_cast<int>(plan_.groups.size());
-  add_groups(job, image);
+  searches_.push_back(
+      {&job.tables, {job.config.threshold, job.config.any_polarity}, first_plane, image});
   for (const CoarseTables::Plane& plane : job.tables.planes)
     add_plane(job, plane, search, first_plane, image);
-  add_pairs(job, first_plane, first_group, image);
-  looks_ += std::max(kLeastLooks,
-                     positions_of(job.tables) * job.tables.planes.size() / kPositionsPerLook);
   limits_.push_back({static_cast<int>(std::min<std::size_t>(
                          job.config.peaks_per_plane, static_cast<std::size_t>(kPeakCapacity))),
                      job.most_selected});
-  most_group_positions_ = std::max(most_group_positions_, positions_of(job.tables));
   widest_positions_ = std::max(widest_positions_, job.tables.blocks * kBlock);
   most_rows_ = std::max(most_rows_, job.tables.rows);
 }
 
-void Planner::add_groups(const CoarseJob& job, int image) {
-  for (const CoarseTables::Group& group : job.tables.groups) {
+void Planner::plan_scores(const Device& device, const std::vector<CoarseJob>& jobs) {
+  const bool all_gray8 = std::all_of(jobs.begin(), jobs.end(), [](const CoarseJob& job) {
+    return job.format == PixelFormat::kGray8;
+  });
+  if (device.has_matrix_units() && all_gray8)
+    scores_ =
+        score_plan_of(searches_, device.properties().multiprocessors,
+                      static_cast<std::size_t>(device.properties().max_shared_bytes_per_block));
+  plan_.by_matrix_units = scores_.has_value();
+}
+
+// What the search in single precision works from.
+void Planner::add_pairs_and_groups(const ScoredSearch& search) {
+  const CoarseTables& tables = *search.tables;
+  const int first_group = static_cast<int>(plan_.groups.size());
+  add_groups(tables, search.image);
+  add_pairs(tables, search.first_plane, first_group, search.image);
+  looks_ += std::max(kLeastLooks, positions_of(tables) * tables.planes.size() / kPositionsPerLook);
+  for (const CoarseTables::Plane& plane : tables.planes)
+    for (const std::int32_t kind : plane.block_class) looks_ += kind >= 0 ? std::size_t{kBlock} : 0;
+  most_group_positions_ = std::max(most_group_positions_, positions_of(tables));
+}
+
+void Planner::add_groups(const CoarseTables& tables, int image) {
+  for (const CoarseTables::Group& group : tables.groups) {
     CoarseGroup out{};
     out.run_count = static_cast<int>(group.common.size());
     out.image = image;
-    out.first_x = job.tables.first_x;
-    out.first_y = job.tables.first_y;
-    out.blocks = job.tables.blocks;
-    out.rows = job.tables.rows;
+    out.first_x = tables.first_x;
+    out.first_y = tables.first_y;
+    out.blocks = tables.blocks;
+    out.rows = tables.rows;
     out.per_pixel = 1.0F / static_cast<float>(group.common_pixels);
     plan_.groups.push_back(out);
   }
@@ -234,12 +262,11 @@ void Planner::add_plane(const CoarseJob& job, const CoarseTables::Plane& plane, 
   for (const std::size_t other : plane.neighbours)
     neighbours_.push_back(first_plane + static_cast<int>(other));
   out.neighbour_end = static_cast<int>(neighbours_.size());
+  out.gain = static_cast<float>(estimate_gain(out.threshold));
   plan_.planes.push_back(out);
-  for (const std::int32_t kind : plane.block_class) looks_ += kind >= 0 ? std::size_t{kBlock} : 0;
 }
 
-void Planner::add_pairs(const CoarseJob& job, int first_plane, int first_group, int image) {
-  const CoarseTables& tables = job.tables;
+void Planner::add_pairs(const CoarseTables& tables, int first_plane, int first_group, int image) {
   for (std::size_t i = 0; i < tables.planes.size();) {
     const CoarseTables::Plane& plane = tables.planes[i];
     const bool two = i + 1 < tables.planes.size() && tables.planes[i + 1].group == plane.group;
@@ -299,8 +326,8 @@ Result<void> Planner::find_kernels(const Device& device) {
   const std::pair<Kernel*, const char*> wanted[] = {
       {&plan_.prepare, "patternd_coarse_prepare"}, {&plan_.bound, "patternd_coarse_bound"},
       {&plan_.search, "patternd_coarse_search"},   {&plan_.judge, "patternd_coarse_judge"},
-      {&plan_.peaks, "patternd_suppress_peaks"},   {&plan_.across, "patternd_suppress_across"},
-      {&plan_.select, "patternd_suppress_select"}};
+      {&plan_.score, "patternd_coarse_score"},     {&plan_.peaks, "patternd_suppress_peaks"},
+      {&plan_.across, "patternd_suppress_across"}, {&plan_.select, "patternd_suppress_select"}};
   for (const auto& [kernel, name] : wanted) {
     auto found = device.kernel(name);
     if (!found) return tl::make_unexpected(found.error());
@@ -404,28 +431,53 @@ void Planner::put_planes(Arena& arena, const std::vector<CoarseJob>& jobs) {
   for (const CoarseJob& job : jobs) {
     for (const CoarseTables::Plane& from : job.tables.planes) {
       CoarsePlane& to = plan_.planes[plane++];
-      to.taps = arena.put(from.taps);
-      to.runs = arena.put(from.runs);
-      to.needs = arena.put(needs_of(from));
+      if (!scores_) {
+        to.taps = arena.put(from.taps);
+        to.runs = arena.put(from.runs);
+        to.needs = arena.put(needs_of(from));
+      }
       to.block_class = arena.put(from.block_class);
       to.border = arena.put(border_of(from));
     }
   }
 }
 
+void Planner::put_pairs(Arena& arena) {
+  std::vector<CoarsePair> pairs;
+  for (const PairTables& made : pairs_) {
+    pairs.push_back(made.pair);
+    pairs.back().weights = arena.put(made.weights);
+    pairs.back().spans = arena.put(made.spans);
+  }
+  plan_.parameters.pairs = arena.put(pairs);
+}
+
+void Planner::put_octets(Arena& arena) {
+  std::vector<CoarseOctet> octets;
+  for (const OctetTables& made : scores_->octets) {
+    octets.push_back(made.octet);
+    octets.back().strips = arena.put(made.strips);
+    octets.back().factors = arena.put(made.factors);
+    octets.back().masks = arena.put(made.masks);
+    octets.back().terms = arena.put(made.terms);
+    octets.back().tiles = arena.put(made.tiles);
+    octets.back().tile_masks = arena.put(made.tile_masks);
+  }
+  plan_.parameters.octets = arena.put(octets);
+  plan_.parameters.slices = arena.put(scores_->slices);
+}
+
 Result<void> Planner::fill_tables(const std::shared_ptr<const Device>& device,
                                   const std::vector<CoarseJob>& jobs) {
   CoarseParameters& p = plan_.parameters;
   auto tables = fill_arena(device, [&](Arena& arena) {
-    put_groups(arena, jobs);
     put_planes(arena, jobs);
-    std::vector<CoarsePair> pairs;
-    for (const PairTables& made : pairs_) {
-      pairs.push_back(made.pair);
-      pairs.back().weights = arena.put(made.weights);
-      pairs.back().spans = arena.put(made.spans);
+    if (scores_) {
+      put_octets(arena);
+    } else {
+      put_groups(arena, jobs);
+      put_pairs(arena);
     }
-    p.pairs = arena.put(pairs);
     p.neighbours = arena.put(neighbours_);
     p.limits = arena.put(limits_);
   });
@@ -437,10 +489,22 @@ Result<void> Planner::fill_tables(const std::shared_ptr<const Device>& device,
 Result<CoarsePlan> Planner::run(const std::shared_ptr<const Device>& device,
                                 const std::vector<CoarseJob>& jobs) {
   for (std::size_t i = 0; i < jobs.size(); ++i) add(jobs[i], static_cast<int>(i));
+  plan_scores(*device, jobs);
+  if (!scores_)
+    for (const ScoredSearch& search : searches_) add_pairs_and_groups(search);
   set_counts(jobs);
   if (auto ok = check_positions(); !ok) return tl::make_unexpected(ok.error());
   if (auto ok = find_kernels(*device); !ok) return tl::make_unexpected(ok.error());
-  if (auto ok = choose_search_shape(*device); !ok) return tl::make_unexpected(ok.error());
+  if (scores_) {
+    plan_.score_shape.block_x = kOctetsAtOnce * kScoreWarps * kWarpSize;
+    plan_.score_shape.grid_x = static_cast<unsigned>(scores_->slices.size());
+    plan_.score_shape.grid_y = static_cast<unsigned>(scores_->tiles);
+    plan_.score_shape.shared_bytes = static_cast<unsigned>(scores_->shared_bytes);
+    plan_.parameters.tile_pitch = scores_->pitch;
+    plan_.parameters.tile_words = scores_->tile_words;
+  } else if (auto ok = choose_search_shape(*device); !ok) {
+    return tl::make_unexpected(ok.error());
+  }
   choose_other_shapes(*device);
   if (auto ok = fill_tables(device, jobs); !ok) return tl::make_unexpected(ok.error());
   return std::move(plan_);

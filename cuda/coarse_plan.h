@@ -21,8 +21,10 @@ struct CoarseJob {
 };
 
 struct CoarsePlan {
-  // Copies the tables to the device; waits. kUnsupported for a template too large for the device's
-  // shared memory.
+  // Copies the tables to the device; waits. Searches by matrix units (kernels/coarse_score.cu)
+  // where the device has them, pictures have 8 bits and all windows find room in shared memory;
+  // else in single precision (kernels/coarse_search.cu). kUnsupported for a template too large for
+  // that.
   [[nodiscard]] static Result<CoarsePlan> create(const std::shared_ptr<const Device>& device,
                                                  const std::vector<CoarseJob>& jobs);
 
@@ -43,9 +45,12 @@ struct CoarsePlan {
   CoarseParameters parameters{};  // the same
   DeviceBuffer tables;
 
-  Kernel prepare, bound, search, judge, peaks, across, select;
-  Shape prepare_shape, bound_shape, search_shape, judge_shape, list_shape, planes_shape,
-      select_shape;
+  bool by_matrix_units = false;
+  Kernel score;  // by matrix units alone
+  Kernel prepare, bound, search, judge;
+  Kernel peaks, across, select;
+  Shape score_shape, prepare_shape, bound_shape, search_shape, judge_shape, list_shape,
+      planes_shape, select_shape;
 };
 
 }  // namespace patternd::cuda

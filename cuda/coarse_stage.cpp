@@ -55,7 +55,7 @@ void CoarseStage::lay_out(ScratchLayout& memory, Places& places) {
   p.selected_counts = memory.take(searches * sizeof(int));
   p.loser_counts = memory.take(searches * sizeof(int));
   p.counter_words = static_cast<int>(memory.size_bytes() / sizeof(unsigned));
-  for (std::size_t i = 0; i < places.images.size(); ++i)
+  for (std::size_t i = 0; i < places.images.size() && !plan_->by_matrix_units; ++i)
     lay_out_image(memory, plan_->reaches[i], places.images[i]);
   for (CoarseGroup& group : places.groups)
     group.bounds = memory.take(sizeof(CoarseBound) * positions_of(group));
@@ -91,6 +91,7 @@ Result<void> CoarseStage::fill_places(const std::shared_ptr<const Device>& devic
 
 Result<void> CoarseStage::enqueue_search(const Stream& stream) const {
   const CoarseParameters& p = parameters_;
+  if (plan_->by_matrix_units) return stream.launch(plan_->score, plan_->score_shape, p);
   if (auto ok = stream.launch(plan_->prepare, plan_->prepare_shape, p); !ok) return ok;
   if (auto ok = stream.launch(plan_->bound, plan_->bound_shape, p); !ok) return ok;
   if (auto ok = stream.launch(plan_->search, plan_->search_shape, p); !ok) return ok;

@@ -138,6 +138,7 @@ Result<void> Device::load_image(const std::string& wanted) {
     const Status status = driver_->module_load_data(&module_, image.data);
     if (status == kSuccess) {
       image_ = image.name;
+      image_architecture_ = image.architecture;
       return {};
     }
     module_ = nullptr;

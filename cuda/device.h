@@ -71,6 +71,8 @@ class Device {
   [[nodiscard]] const DeviceProperties& properties() const { return properties_; }
   // The image in use: "sm_90", "universal".
   [[nodiscard]] const std::string& image() const { return image_; }
+  // Whether kernels may multiply matrices (kernels/device.h): by the image's architecture.
+  [[nodiscard]] bool has_matrix_units() const { return image_architecture_ >= 80; }
   // "NVIDIA H200 (9.0, image sm_90)", and why a better image was passed over.
   [[nodiscard]] std::string description() const;
 
@@ -96,6 +98,7 @@ class Device {
   ContextHandle context_ = nullptr;
   ModuleHandle module_ = nullptr;
   std::string image_;
+  int image_architecture_ = 0;
   std::string passed_over_;
   mutable ReachableMemory reachable_;
   mutable std::atomic<bool> given_up_{false};

@@ -102,6 +102,12 @@ Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& imag
     if (a.architecture != b.architecture) return a.architecture > b.architecture;
     return a.name < b.name;
   });
+  // Of the universal image's forms the newest that suits.
+  found.erase(std::unique(found.begin(), found.end(),
+                          [](const DeviceImage& a, const DeviceImage& b) {
+                            return a.kind == ImageKind::kUniversal && a.name == b.name;
+                          }),
+              found.end());
   return found;
 }
 

@@ -13,8 +13,9 @@ namespace patternd::cuda {
 enum class ImageKind {
   kNative,     // machine code for one architecture
   kPtx,        // the newest architecture's PTX: for GPUs younger than the toolkit
-  kUniversal,  // PTX of two forms: ISA 4.1 for sm_30, for GPUs since Kepler; ISA 6.0 for sm_70, for
-               // those since Volta, whose warps run otherwise
+  kUniversal,  // PTX of three forms: ISA 4.1 for sm_30, for GPUs since Kepler; ISA 6.0 for sm_70,
+               // for those since Volta, whose warps run otherwise; ISA 7.0 for sm_80, for those
+               // since Ampere, whose matrix units it uses
 };
 
 struct DeviceImage {

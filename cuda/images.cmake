@@ -10,9 +10,10 @@ endif()
 set(PATTERND_CUDA_ARCHITECTURES "${default_architectures}" CACHE STRING
     "Compute capabilities (without the dot) to compile native device code for")
 
-# The universal image has two forms, of which a GPU gets the newer that it can run: PTX ISA 4.1 for sm_30, which every
-# driver since CUDA 6.5 takes for every GPU since Kepler, and PTX ISA 6.0 for sm_70, since CUDA 9 and Volta, where a warp's
-# lanes no longer run in step and exchanges among them have to wait for each.
+# The universal image has three forms, of which a GPU gets the newest that it can run: PTX ISA 4.1 for sm_30, which every
+# driver since CUDA 6.5 takes for every GPU since Kepler; PTX ISA 6.0 for sm_70, since CUDA 9 and Volta, where a warp's lanes
+# no longer run in step and exchanges among them have to wait for each; and PTX ISA 7.0 for sm_80, since CUDA 11 and Ampere,
+# whose matrix units the coarse search works with.
 function(patternd_find_nvptx_clang)
   find_program(PATTERND_DEVICE_CLANG NAMES clang-14 clang-15 clang-16 clang-17 clang-18 clang-19 clang
                DOC "clang with the NVPTX back end, for the universal device image")
@@ -57,7 +58,7 @@ function(patternd_add_image set source name kind arch)
   add_custom_command(OUTPUT ${file} COMMAND ${command} DEPENDS ${source} DEPFILE ${file}.d
                      COMMENT "Device image ${set}/${name}" VERBATIM)
   if(kind STREQUAL "universal")
-    set(name universal)  # both its forms
+    set(name universal)  # all its forms
   endif()
   list(LENGTH PATTERND_IMAGES index)
   set(symbol ${set}_${index})
@@ -92,7 +93,7 @@ macro(patternd_add_native_images set source)
 endmacro()
 
 macro(patternd_add_universal_images set source)
-  foreach(form 64:30:41 32:30:41 64:70:60)
+  foreach(form 64:30:41 32:30:41 64:70:60 64:80:70)
     string(REPLACE ":" ";" form ${form})
     list(GET form 0 bits)
     list(GET form 1 arch)

@@ -17,6 +17,7 @@ std::vector<DeviceImage> images() {
   out.push_back({"compute_120", ImageKind::kPtx, 120, "", 0});
   out.push_back({"universal", ImageKind::kUniversal, 30, "", 0});
   out.push_back({"universal", ImageKind::kUniversal, 70, "", 0});
+  out.push_back({"universal", ImageKind::kUniversal, 80, "", 0});
   return out;
 }
 
@@ -53,8 +54,9 @@ TEST(DeviceImage, TakesTheOneAskedForAlone) {
   EXPECT_THAT(names_for(9, 0, "universal"), ElementsAre("universal"));
 }
 
-// Of sm_30 and of sm_70: a GPU never gets the one that goes wrong with its warps.
-TEST(DeviceImage, TakesTheUniversalImagesFormForTheGpusWarps) {
+// Of sm_30 and those since sm_70: a GPU never gets one that goes wrong with its warps; and of these
+// the newest that it can run.
+TEST(DeviceImage, TakesTheUniversalImagesFormForTheGpusWarpsAndMatrixUnits) {
   const auto form_for = [](int major, int minor) {
     const auto found = images_for(images(), major, minor, "universal");
     return found && found->size() == 1 ? found->front().architecture : 0;
@@ -64,13 +66,15 @@ TEST(DeviceImage, TakesTheUniversalImagesFormForTheGpusWarps) {
   EXPECT_EQ(30, form_for(6, 2));
   EXPECT_EQ(70, form_for(7, 0));
   EXPECT_EQ(70, form_for(7, 2));
-  EXPECT_EQ(70, form_for(8, 7));
-  EXPECT_EQ(70, form_for(12, 0));
+  EXPECT_EQ(70, form_for(7, 5));
+  EXPECT_EQ(80, form_for(8, 0));
+  EXPECT_EQ(80, form_for(8, 7));
+  EXPECT_EQ(80, form_for(12, 0));
 }
 
 // So that a GPU of today can try what Tegra K1 runs.
 TEST(DeviceImage, GivesATestTheFormThatItNamesWhateverTheGpu) {
-  for (const int form : {30, 70}) {
+  for (const int form : {30, 70, 80}) {
     SCOPED_TRACE(form);
     const std::string name = "universal_sm_" + std::to_string(form);
     for (const int major : {3, 9}) {

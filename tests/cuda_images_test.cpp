@@ -27,6 +27,7 @@ struct Form {
 };
 constexpr Form kBeforeVolta = {64, 30, "4.1"};
 constexpr Form kSinceVolta = {64, 70, "6.0"};
+constexpr Form kSinceAmpere = {64, 80, "7.0"};
 constexpr Form kKeplerOf32Bits = {32, 30, "4.1"};
 
 // Its file: those of a machine's own address size are embedded, the others are built beside them.
@@ -101,26 +102,38 @@ TEST_P(UniversalImage, IsOfItsPtxVersionArchitectureAndAddressSize) {
   EXPECT_EQ(text.find(".extern .func"), std::string::npos);
 }
 INSTANTIATE_TEST_SUITE_P(Forms, UniversalImage,
-                         ::testing::Values(kBeforeVolta, kSinceVolta, kKeplerOf32Bits));
+                         ::testing::Values(kBeforeVolta, kSinceVolta, kSinceAmpere,
+                                           kKeplerOf32Bits));
 
 // Where a warp's lanes run each by itself, no exchange may do without waiting for them.
 TEST(DeviceImages, WaitForAllLanesInEachExchangeSinceVolta) {
-  const std::string text = universal(kSinceVolta);
-  if (text.empty()) GTEST_SKIP() << "clang with the NVPTX back end is not here";
-  const std::regex exchange(R"(\b(shfl|vote)\.(\w+))");
-  int exchanges = 0;
-  for (std::sregex_iterator i(text.begin(), text.end(), exchange), end; i != end; ++i) {
-    EXPECT_EQ("sync", (*i)[2]) << (*i)[0];
-    ++exchanges;
+  for (const Form& form : {kSinceVolta, kSinceAmpere}) {
+    const std::string text = universal(form);
+    if (text.empty()) GTEST_SKIP() << "clang with the NVPTX back end is not here";
+    const std::regex exchange(R"(\b(shfl|vote)\.(\w+))");
+    int exchanges = 0;
+    for (std::sregex_iterator i(text.begin(), text.end(), exchange), end; i != end; ++i) {
+      EXPECT_EQ("sync", (*i)[2]) << (*i)[0];
+      ++exchanges;
+    }
+    EXPECT_GT(exchanges, 100);
+    EXPECT_NE(text.find("bar.warp.sync"), std::string::npos);
   }
-  EXPECT_GT(exchanges, 100);
-  EXPECT_NE(text.find("bar.warp.sync"), std::string::npos);
+}
+
+TEST(DeviceImages, MultiplyMatricesWhereTheArchitectureHasUnitsForIt) {
+  const std::string text = universal(kSinceAmpere);
+  if (text.empty()) GTEST_SKIP() << "clang with the NVPTX back end is not here";
+  EXPECT_NE(text.find("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"), std::string::npos);
+  EXPECT_NE(text.find("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32"), std::string::npos);
+  for (const Form& form : {kBeforeVolta, kSinceVolta, kKeplerOf32Bits})
+    EXPECT_EQ(universal(form).find("mma."), std::string::npos) << file_of(form);
 }
 
 // block_sum() writes a word a warp, waits, and reads all of them; three times in this kernel, in
 // the same memory. A compiler that knows too little of barriers reads some before.
 TEST(DeviceImages, ReadWhatOtherThreadsWroteBehindTheBarrierOnly) {
-  for (const Form& form : {kBeforeVolta, kSinceVolta}) {
+  for (const Form& form : {kBeforeVolta, kSinceVolta, kSinceAmpere}) {
     SCOPED_TRACE(file_of(form));
     const std::string text = universal(form);
     if (text.empty()) GTEST_SKIP() << "clang with the NVPTX back end is not here";
@@ -146,6 +159,7 @@ TEST(DeviceImages, HaveTheSameKernelsAndParametersInEachForm) {
   if (wide.empty()) GTEST_SKIP() << "clang with the NVPTX back end is not here";
   EXPECT_EQ(narrow, wide);
   EXPECT_EQ(kernels_of(universal(kSinceVolta)), wide);
+  EXPECT_EQ(kernels_of(universal(kSinceAmpere)), wide);
 }
 
 TEST(DeviceImages, HaveTheSameKernelsAndParametersFromBothCompilers) {
@@ -176,12 +190,13 @@ TEST(DeviceImages, SpillHardlyAnyRegistersInNativeCode) {
   }
 }
 
-// Of both forms: today's assembler knows no GPU of before Volta.
+// Of all forms: today's assembler knows no GPU of before Volta.
 TEST(DeviceImages, AssembleFromTheUniversalOneWithHardlyASpill) {
   if (std::string(PATTERND_PTXAS).empty() || universal(kSinceVolta).empty())
     GTEST_SKIP() << "ptxas or clang is not here";
   expect_lean(assemble(file_of(kBeforeVolta), "sm_75"));
   expect_lean(assemble(file_of(kSinceVolta), "sm_75"));
+  expect_lean(assemble(file_of(kSinceAmpere), "sm_80"));
 }
 
 }  // namespace

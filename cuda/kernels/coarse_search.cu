@@ -13,6 +13,7 @@
 // Suppression follows in suppress.cu.
 
 #include "cuda/kernels/atomics.h"
+#include "cuda/kernels/coarse_places.h"
 #include "cuda/kernels/device.h"
 #include "cuda/kernels/warp_words.h"
 
@@ -369,24 +370,6 @@ PATTERND_KERNEL __launch_bounds__(128) patternd_coarse_search(const CoarseParame
 
 // ---- Judging ------------------------------------------------------------------------------------
 
-// What a score depends on beside the picture: n, ΣT over the n pixels that are visible, and
-// 1 / sqrt(n ΣT² − (ΣT)²).
-struct PlaceTerms {
-  i64 pixels;
-  i64 pattern_sum;
-  double inverse_norm;
-};
-PATTERND_DEVICE PlaceTerms terms_of(const CoarsePlane& plane, int x, int y) {
-  const int kind = global<const int>(plane.block_class)[y * plane.blocks + x / kCoarseBlock];
-  if (kind < 0) return {plane.pixels, 0, plane.inverse_norm};
-  const CoarseBorder& border = global<const CoarseBorder>(plane.border)[kind];
-  const int i = x % kCoarseBlock;
-  return {border.pixels[i], border.sum[i], border.inverse_norm[i]};
-}
-
-// So much lower an estimated score may be of a position that is scored exactly.
-inline constexpr float kEstimateSafety = 0.98F;
-
 PATTERND_DEVICE bool promising(const CoarseParameters& p, const CoarseLook& look) {
   const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[look.plane];
   const Prefix sums = window_sums(global<const CoarseImage>(p.images)[plane.image],
@@ -401,7 +384,7 @@ PATTERND_DEVICE bool promising(const CoarseParameters& p, const CoarseLook& look
   float estimate =
       product * static_cast<float>(terms.inverse_norm) / root(static_cast<float>(energy));
   if (plane.any_polarity != 0 && estimate < 0.0F) estimate = -estimate;
-  return estimate > static_cast<float>(plane.threshold) * kEstimateSafety;
+  return estimate * plane.gain > 1.0F;
 }
 
 // The exact score of a position, which the warp works out together; 0 where it is not over the
@@ -429,29 +412,14 @@ PATTERND_DEVICE float exact_score(const CoarseParameters& p, const CoarseLook& l
   const i64 dot = warp_sum(dot_part);
   const i64 sum = warp_sum(static_cast<int>(part.sum));
   const i64 square = static_cast<u32>(warp_sum(static_cast<int>(part.square)));
-  const PlaceTerms terms = terms_of(plane, look.x, look.y);
-  const i64 energy = terms.pixels * square - sum * sum;
-  if (energy <= 0) return 0.0F;
-  const i64 numerator = terms.pixels * dot - terms.pattern_sum * sum;
-  const double score =
-      static_cast<double>(numerator) * terms.inverse_norm / root(static_cast<double>(energy));
-  const double size = score < 0 ? -score : score;
-  if (size <= plane.threshold || (score < 0 && plane.any_polarity == 0)) return 0.0F;
-  const float kept = static_cast<float>(size < 1.0 ? size : 1.0);
-  return score < 0 ? -kept : kept;
+  return score_of(plane, terms_of(plane, look.x, look.y), {dot, sum, square});
 }
 
-// Puts a scored position on the frame's list and into its plane's map, which suppression clears by
-// the list.
+// Puts a scored position on the frame's list.
 PATTERND_DEVICE void record_score(const CoarseParameters& p, const CoarseLook& look, float score) {
   const u32 slot = atomic_add(&global<CoarseCounters>(p.counters)->positions, 1U);
-  if (slot >= p.position_capacity) {
-    global<CoarseCounters>(p.counters)->overflow = 1;
-    return;
-  }
-  const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[look.plane];
-  global<CoarsePosition>(p.positions)[slot] = {look.plane, look.x, look.y, score};
-  global<float>(plane.scores)[look.y * plane.blocks * kCoarseBlock + look.x] = score;
+  if (slot >= p.position_capacity) global<CoarseCounters>(p.counters)->overflow = 1;
+  store_score(p, slot, {look.plane, look.x, look.y, score});
 }
 
 // What a lane looks at, for all lanes.

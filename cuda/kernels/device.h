@@ -114,6 +114,12 @@ PATTERND_DEVICE T* dynamic_shared() {
   return reinterpret_cast<T*>(patternd_dynamic_shared);
 }
 
+struct alignas(16) Word4 {
+  u32 x, y, z, w;
+};
+struct alignas(8) Word2 {
+  u32 x, y;
+};
 struct alignas(8) UShort4 {
   u16 x, y, z, w;
 };
@@ -126,6 +132,27 @@ PATTERND_DEVICE Float4 load_float4(const Float4* address) {
 #else
   return *address;
 #endif
+}
+
+PATTERND_DEVICE Word4 load_word4(const Word4* address) {
+#if PATTERND_ARCH >= 350 && !defined(__clang__)
+  const uint4 value = __ldg(reinterpret_cast<const uint4*>(address));
+  return {value.x, value.y, value.z, value.w};
+#else
+  return *address;
+#endif
+}
+PATTERND_DEVICE Word2 load_word2(const Word2* address) {
+#if PATTERND_ARCH >= 350 && !defined(__clang__)
+  const uint2 value = __ldg(reinterpret_cast<const uint2*>(address));
+  return {value.x, value.y};
+#else
+  return *address;
+#endif
+}
+// A load of its own, whatever the compiler knows of the value.
+PATTERND_DEVICE u32 load_anew(const u32* address) {
+  return *static_cast<const volatile u32*>(address);
 }
 
 // ---- Warps --------------------------------------------------------------------------------------
@@ -239,6 +266,13 @@ PATTERND_DEVICE float maximum(float a, float b) {
   asm("max.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
   return result;
 }
+// Four bytes of eight: the selector's digits, from its lowest on, say which of `low`'s (0 to 3) and
+// `high`'s (4 to 7) they are.
+PATTERND_DEVICE u32 pick_bytes(u32 low, u32 high, u32 selector) {
+  u32 result;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(low), "r"(high), "r"(selector));
+  return result;
+}
 // Largest integer not above the value.
 PATTERND_DEVICE int floor_to_int(float value) {
   int result;
@@ -256,6 +290,32 @@ PATTERND_DEVICE i64 floor_to_i64(double value) {
   asm("cvt.rmi.s64.f64 %0, %1;" : "=l"(result) : "d"(value));
   return result;
 }
+
+// ---- Matrix units -------------------------------------------------------------------------------
+// sums += A·B, in exact integers, A of 16×32 and B of 32×8 bytes, which the warp holds together;
+// all lanes take part. With g = lane / 4, t = lane % 4, and four bytes a word, the first in its
+// lowest bits: a[0], a[1] are columns 4t … 4t + 3 of A's rows g and g + 8, a[2], a[3] the same 16
+// columns on; b[0], b[1] are rows 4t … and 16 + 4t … of B's column g. sums[0], [1] are row g,
+// columns 2t and 2t + 1; sums[2], [3] row g + 8. B's bytes are signed; A's too, or not. Units for
+// it are in GPUs since sm_80: others are never asked (Device::has_matrix_units).
+inline constexpr bool kHasMatrixUnits = PATTERND_ARCH >= 800;
+#if PATTERND_ARCH >= 800
+#define PATTERND_ADD_PRODUCTS(name, type)                                                      \
+  PATTERND_DEVICE void name(int(&sums)[4], u32 a0, u32 a1, u32 a2, u32 a3, const u32(&b)[2]) { \
+    asm("mma.sync.aligned.m16n8k32.row.col.s32." type                                          \
+        ".s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"              \
+        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])                           \
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b[0]), "r"(b[1]));                           \
+  }
+#else
+#define PATTERND_ADD_PRODUCTS(name, type)                                     \
+  PATTERND_DEVICE void name(int(&)[4], u32, u32, u32, u32, const u32(&)[2]) { \
+    asm volatile("trap;");                                                    \
+  }
+#endif
+PATTERND_ADD_PRODUCTS(add_products, "s8")
+PATTERND_ADD_PRODUCTS(add_products_unsigned, "u8")
+#undef PATTERND_ADD_PRODUCTS
 
 PATTERND_DEVICE u32 atomic_add(u32* address, u32 value) {
   u32 old;

@@ -226,8 +226,89 @@ struct CoarsePlane {
   int rows;
   int neighbour_begin;  // in the list of neighbouring planes
   int neighbour_end;
+  float gain;  // 1 / least estimated score that is worth an exact one
+  int unused;
 };
-static_assert(sizeof(CoarsePlane) == 160);
+static_assert(sizeof(CoarsePlane) == 168);
+
+// ---- coarse search by matrix units ----
+inline constexpr int kOctet = 8;         // planes that are multiplied together
+inline constexpr int kScoreRows = 8;     // of positions a warp takes
+inline constexpr int kScoreColumns = 8;  // the same
+inline constexpr int kScoreWarps = 4;    // of a block, side by side
+inline constexpr int kOctetsAtOnce = 1;  // that a block takes, each by so many warps
+inline constexpr int kStrips = 4;        // of a window that are multiplied at a time
+inline constexpr int kStripWidth = 4;    // pixels
+inline constexpr int kStepRows = 2;      // of each strip that a product takes
+
+// Four strips of the windows, from rows and columns of their own, all as high. A product takes two
+// rows of all four: 32 pixels.
+struct CoarseStrips {
+  int at[kStrips];  // word of the tile where each begins, for the tile's first position
+  int steps;        // products one below the other
+  int unused[3];
+};
+static_assert(sizeof(CoarseStrips) == 32);
+
+// What a lane brings to a product over eight planes: of the plane lane / 4, of strip lane % 4, four
+// pixels of the first row and of the second. A weight is 256 · high + low.
+struct alignas(16) CoarseFactors {
+  unsigned high[kStepRows];
+  unsigned low[kStepRows];
+};
+// The same of the masks: 1 where a pixel counts.
+struct alignas(8) CoarseMasks {
+  unsigned counts[kStepRows];
+};
+
+// Of a plane, where its pattern is seen whole. A position may score where ΣTS·gain > √(n·ΣS² −
+// (ΣS)²).
+struct alignas(16) CoarseTerms {
+  float pixels;  // n
+  float gain;
+  float slack;  // so much of ΣS² float sums may be off
+  int any_polarity;
+};
+
+// Of 8×8 positions that some of eight planes see whole and others not: of each plane and row a bit
+// for each column.
+struct alignas(16) CoarseTileMask {
+  unsigned char all[kOctet][kScoreRows];   // sees all of the pattern
+  unsigned char part[kOctet][kScoreRows];  // a part, and is searched
+};
+inline constexpr int kTileAllVisible = -1;
+inline constexpr int kTileSkipped = -2;
+
+// Up to eight neighbouring planes of a pattern.
+struct CoarseOctet {
+  Address strips;   // CoarseStrips[strip_count]
+  Address factors;  // CoarseFactors[products + 1][32], the strips' one after the other
+  Address masks;    // CoarseMasks[products + 1][32]
+  Address terms;    // CoarseTerms[8]
+  Address tiles;  // int[down][2 · blocks], of 8×8 positions: kTileAllVisible (all planes see all),
+                  // kTileSkipped, or an index into tile_masks
+  Address tile_masks;  // CoarseTileMask[]
+  int strip_count;
+  int first_plane;
+};
+static_assert(sizeof(CoarseOctet) == 56);
+
+// Octets of a pattern that blocks take one after the other, from one tile of pixels.
+struct CoarseSlice {
+  int first_octet;
+  int octet_count;
+  int image;
+  int first_x;  // of the positions
+  int first_y;
+  int blocks;
+  int position_rows;
+  int left;  // of the tile, relative to its first position; first_x + left is a multiple of 4
+  int top;
+  int quads;  // columns of the tile, in fours
+  int rows;   // of the tile
+  int unused;
+};
+static_assert(sizeof(CoarseSlice) == 48);
 
 // A position that may score more than its threshold. (x, y) count from the plane's first.
 struct CoarseLook {
@@ -267,9 +348,10 @@ inline constexpr int kSelectThreads = 256;   // a block of the selection
 // Counters that a frame starts from zero. `overflow` not zero: more was found than there is room
 // for, and the frame is the CPU's.
 struct CoarseCounters {
-  unsigned looks;
+  unsigned looks;  // by matrix units: positions until now
   unsigned positions;
   unsigned overflow;
+  unsigned ended;  // blocks of the search by matrix units
 };
 
 // How much of a pattern goes on.
@@ -295,6 +377,8 @@ struct CoarseParameters {
   Address limits;           // CoarseLimits[search_count]
   Address loser_counts;     // int[search_count], zeroed for the trace
   Address looks;            // CoarseLook[look_capacity]
+  Address octets;           // CoarseOctet[]
+  Address slices;           // CoarseSlice[]
   int image_count;
   int group_count;
   int pair_count;
@@ -306,10 +390,10 @@ struct CoarseParameters {
   int counter_words;  // from `counters` on, zeroed by the first kernel of a frame
   int chunk_rows;     // template rows that the search keeps in shared memory at a time
   int chunk_taps;     // most taps of so many rows
-  int tile_pitch;     // floats a row of pixels in shared memory, odd
-  int unused;
+  int tile_pitch;     // floats (matrix units: words) a row of pixels in shared memory
+  int tile_words;     // matrix units: of one kind of word
 };
-static_assert(sizeof(CoarseParameters) == 184);
+static_assert(sizeof(CoarseParameters) == 200);
 
 // ---- trace and refine ---------------------------------------------------------------------------
 // A place where a pattern may be; (x, y) is where its centre lies, in level-0 pixels.

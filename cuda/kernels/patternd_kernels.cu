@@ -1,5 +1,6 @@
 // Every kernel of the service in one translation unit: one image, one module, one load.
 #include "cuda/kernels/blobs.cu"
+#include "cuda/kernels/coarse_score.cu"
 #include "cuda/kernels/coarse_search.cu"
 #include "cuda/kernels/components.cu"
 #include "cuda/kernels/components_foreground.cu"

@@ -10,23 +10,11 @@
 namespace patternd::cuda::test {
 namespace {
 
-struct Opened {
-  std::shared_ptr<const Device> device;
-  std::string reason;
-};
-
-Opened open_device() {
-  const char* library = std::getenv("PATTERND_TEST_DRIVER");
-  const auto driver = Driver::open(library != nullptr ? library : "libcuda.so.1");
-  if (!driver) return {nullptr, driver.error().message};
-  const char* image = std::getenv("PATTERND_TEST_IMAGE");
-  const auto device = Device::open(*driver, 0, image != nullptr ? image : "auto");
-  if (!device) return {nullptr, device.error().message};
-  return {*device, ""};
-}
-
 const Opened& opened() {
-  static const Opened result = open_device();
+  static const Opened result = [] {
+    const char* image = std::getenv("PATTERND_TEST_IMAGE");
+    return open(image != nullptr ? image : "auto");
+  }();
   return result;
 }
 
@@ -71,6 +59,15 @@ class Texture {
 };
 
 }  // namespace
+
+Opened open(const std::string& image) {
+  const char* library = std::getenv("PATTERND_TEST_DRIVER");
+  const auto driver = Driver::open(library != nullptr ? library : "libcuda.so.1");
+  if (!driver) return {nullptr, driver.error().message};
+  const auto device = Device::open(*driver, 0, image);
+  if (!device) return {nullptr, device.error().message};
+  return {*device, ""};
+}
 
 std::shared_ptr<const Device> device() {
   if (opened().device) {

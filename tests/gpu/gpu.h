@@ -21,6 +21,13 @@ namespace patternd::cuda::test {
 [[nodiscard]] std::shared_ptr<const Device> device();
 [[nodiscard]] const std::string& why_no_device();
 
+// Opens it again with another image, or says why not.
+struct Opened {
+  std::shared_ptr<const Device> device;
+  std::string reason;
+};
+[[nodiscard]] Opened open(const std::string& image);
+
 // At the head of a test: SKIPPED by name on a machine without a GPU.
 #define PATTERND_NEEDS_GPU()                       \
   if (::patternd::cuda::test::device() == nullptr) \

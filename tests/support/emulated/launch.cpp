@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -31,7 +32,7 @@ struct Fiber {
 
 bool exchanges_wait = true;
 std::vector<Fiber> fibers;
-std::vector<std::uint64_t> exchanged[2];
+std::vector<LaneWords> exchanged[2];
 std::vector<int> exchanges;  // how often each thread exchanged
 std::minstd_rand random_ways;
 ucontext_t scheduler;
@@ -121,8 +122,8 @@ void launch(Extent blocks, Extent threads, std::uint32_t seed,
   const int of_a_block = threads.x * threads.y;
   const auto count = static_cast<std::size_t>(of_a_block);
   if (fibers.size() < count) fibers.resize(count);
-  exchanged[0].assign(count, 0);
-  exchanged[1].assign(count, 0);
+  exchanged[0].assign(count, {});
+  exchanged[1].assign(count, {});
   exchanges.assign(count, 0);
   std::mt19937 random(seed);
   random_ways.seed(seed + 1);
@@ -151,15 +152,22 @@ void give_way() {
 
 void let_exchanges_wait(bool wait) { exchanges_wait = wait; }
 
-std::uint64_t exchange(Operation operation, std::uint64_t value, int lane) {
+const LaneWords* exchange(Operation operation, const LaneWords& words) {
   // Two places in turn: one wait an exchange suffices.
   const auto thread = static_cast<std::size_t>(now.thread);
   fibers[thread].operation = operation;
   ++counts.exchanges;
   auto& place = exchanged[exchanges[thread]++ % 2];
-  place[thread] = value;
+  place[thread] = words;
   if (exchanges_wait) wait_as(State::kAtWarp);
-  return place[thread / kWarpSize * kWarpSize + static_cast<std::size_t>(lane)];
+  return place.data() + thread / kWarpSize * kWarpSize;
+}
+
+std::uint64_t exchange(Operation operation, std::uint64_t value, int lane) {
+  LaneWords words{};
+  std::memcpy(words.data(), &value, sizeof value);
+  std::memcpy(&value, exchange(operation, words)[lane].data(), sizeof value);
+  return value;
 }
 
 }  // namespace patternd::cuda::emulated

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -53,9 +54,12 @@ inline void launch(int blocks_x, int blocks_y, int threads, std::uint32_t seed,
 }
 void barrier();
 
-enum class Operation { kUp, kDown, kXor, kFrom, kBallot, kBarrier };
-// The value that `lane` of this thread's warp brought; all threads of the warp take part, with one
-// operation.
+enum class Operation { kUp, kDown, kXor, kFrom, kBallot, kMatrix, kBarrier };
+// What a lane brings to an exchange.
+using LaneWords = std::array<std::uint32_t, 6>;
+// All lanes' of this thread's warp; all its threads take part, with one operation.
+const LaneWords* exchange(Operation operation, const LaneWords& words);
+// The value that `lane` of this thread's warp brought.
 std::uint64_t exchange(Operation operation, std::uint64_t value, int lane);
 // Whether exchanges wait for the warp's lanes, as they do but for a test of what else becomes of
 // them: without, they are those of PTX of before Volta on a GPU of since.
@@ -117,10 +121,19 @@ PATTERND_DEVICE T* global(u64 address) {
 struct alignas(16) Float4 {
   float x, y, z, w;
 };
+struct alignas(16) Word4 {
+  u32 x, y, z, w;
+};
+struct alignas(8) Word2 {
+  u32 x, y;
+};
 struct alignas(8) UShort4 {
   u16 x, y, z, w;
 };
 PATTERND_DEVICE Float4 load_float4(const Float4* address) { return *address; }
+PATTERND_DEVICE Word4 load_word4(const Word4* address) { return *address; }
+PATTERND_DEVICE Word2 load_word2(const Word2* address) { return *address; }
+PATTERND_DEVICE u32 load_anew(const u32* address) { return *address; }
 template <class T>
 PATTERND_DEVICE T* dynamic_shared() {
   return reinterpret_cast<T*>(emulated::dynamic_shared_bytes);
@@ -160,6 +173,36 @@ PATTERND_DEVICE T warp_sum(T value) {
   return value;
 }
 
+// As in cuda/kernels/device.h.
+inline constexpr bool kHasMatrixUnits = true;
+template <class Byte>
+PATTERND_DEVICE void add_byte_products(int (&sums)[4], const emulated::LaneWords& own) {
+  const emulated::LaneWords* lanes = emulated::exchange(emulated::Operation::kMatrix, own);
+  const int g = lane_of_warp() / 4;
+  const int t = lane_of_warp() % 4;
+  for (int i = 0; i < 4; ++i) {
+    for (std::size_t k = 0; k < 32; ++k) {
+      // A's words are {rows g, g + 8} of the first 16 columns, then of the others.
+      const std::size_t a = 2 * (k / 16) + static_cast<std::size_t>(i / 2);
+      const std::size_t b = 4 + k / 16;
+      const auto shift = 8 * (k % 4);
+      const std::size_t part = k % 16 / 4;
+      const auto row = static_cast<std::size_t>(g) * 4 + part;
+      const auto column = static_cast<std::size_t>(2 * t + i % 2) * 4 + part;
+      sums[i] += static_cast<Byte>(lanes[row][a] >> shift) *
+                 static_cast<signed char>(lanes[column][b] >> shift);
+    }
+  }
+}
+PATTERND_DEVICE void add_products(int (&sums)[4], u32 a0, u32 a1, u32 a2, u32 a3,
+                                  const u32 (&b)[2]) {
+  add_byte_products<signed char>(sums, {a0, a1, a2, a3, b[0], b[1]});
+}
+PATTERND_DEVICE void add_products_unsigned(int (&sums)[4], u32 a0, u32 a1, u32 a2, u32 a3,
+                                           const u32 (&b)[2]) {
+  add_byte_products<u8>(sums, {a0, a1, a2, a3, b[0], b[1]});
+}
+
 PATTERND_DEVICE u32 warp_ballot(bool yes) {
   u32 lanes = yes ? 1U << (thread_x() % kWarpSize) : 0;
   for (int mask = kWarpSize / 2; mask > 0; mask /= 2)
@@ -179,6 +222,14 @@ PATTERND_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
 PATTERND_DEVICE int maximum(int a, int b) { return a > b ? a : b; }
 PATTERND_DEVICE float minimum(float a, float b) { return std::fmin(a, b); }
 PATTERND_DEVICE float maximum(float a, float b) { return std::fmax(a, b); }
+PATTERND_DEVICE u32 pick_bytes(u32 low, u32 high, u32 selector) {
+  u32 result = 0;
+  for (int i = 0; i < 4; ++i) {
+    const u32 from = selector >> 4 * i & 7U;
+    result |= ((from < 4 ? low : high) >> 8 * (from % 4) & 0xFFU) << 8 * i;
+  }
+  return result;
+}
 PATTERND_DEVICE int floor_to_int(float value) { return static_cast<int>(std::floor(value)); }
 PATTERND_DEVICE int floor_to_int(double value) { return static_cast<int>(std::floor(value)); }
 PATTERND_DEVICE i64 floor_to_i64(double value) { return static_cast<i64>(std::floor(value)); }

@@ -1,0 +1,330 @@
+#include "cuda/coarse_octets.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <numeric>
+
+namespace patternd::cuda {
+namespace {
+
+static_assert(kOctet == static_cast<int>(kPlanesPerGroup));
+
+constexpr int kTilesOfBlock = kCoarseBlock / kScoreColumns;  // of positions that share a class
+
+// So much lower an estimated score may be of a position that is scored exactly; and where a
+// threshold is too low to divide by.
+constexpr double kEstimateSafety = 0.98;
+constexpr double kLeastEstimate = 1e-6;
+
+int rounded_up(int value, int multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Columns and rows around a position.
+struct Box {
+  int left = std::numeric_limits<int>::max();
+  int top = std::numeric_limits<int>::max();
+  int right = std::numeric_limits<int>::min();
+  int bottom = std::numeric_limits<int>::min();
+};
+
+Box box_of(const CoarseTables& tables) {
+  Box box;
+  for (const CoarseTables::Plane& plane : tables.planes) {
+    box.left = std::min(box.left, plane.left);
+    box.top = std::min(box.top, plane.top);
+    box.right = std::max(box.right, plane.left + plane.width);
+    box.bottom = std::max(box.bottom, plane.top + plane.height);
+  }
+  return box;
+}
+
+// A stretch of a strip of the window: column and row of its first pixel, and how many rows it has.
+struct Stretch {
+  int column;
+  int row;
+  int rows;
+};
+
+// Four stretches that are multiplied together, and products one below the other.
+struct Course {
+  std::vector<Stretch> stretches;
+  int steps;
+};
+
+// Up to eight planes beside each other.
+class Octet {
+ public:
+  Octet(const CoarseTables& tables, std::size_t first, std::size_t count, const ScoreWindow& window)
+      : tables_(tables), first_(first), count_(count), window_(window) {
+    const auto size = static_cast<std::size_t>(window.columns) *
+                      static_cast<std::size_t>(window.rows) * static_cast<std::size_t>(kOctet);
+    weights_.assign(size, 0);
+    counts_.assign(size, 0);
+    for (std::size_t i = 0; i < count; ++i) fill(static_cast<int>(i));
+  }
+
+  [[nodiscard]] bool fits() const {
+    constexpr int kMost = 127 * 256 + 127;
+    return std::all_of(weights_.begin(), weights_.end(),
+                       [](int weight) { return weight >= -kMost && weight <= kMost; });
+  }
+  [[nodiscard]] OctetTables tables(int first_plane, int pitch) const;
+  [[nodiscard]] std::vector<CoarseTerms> terms(const ScoreThreshold& threshold) const;
+
+ private:
+  void fill(int number);
+  [[nodiscard]] std::size_t at(int plane, int column, int row) const {
+    return (static_cast<std::size_t>(row) * static_cast<std::size_t>(window_.columns) +
+            static_cast<std::size_t>(column)) *
+               static_cast<std::size_t>(kOctet) +
+           static_cast<std::size_t>(plane);
+  }
+  [[nodiscard]] bool counts_for_any(int column, int row) const;
+  [[nodiscard]] std::vector<Stretch> strips() const;
+  void add_course(const Course& course, int pitch, OctetTables& out) const;
+  void add_tiles(OctetTables& out) const;
+  [[nodiscard]] CoarseTileMask tile_mask(int across, int down) const;
+
+  const CoarseTables& tables_;
+  std::size_t first_;
+  std::size_t count_;
+  ScoreWindow window_;
+  std::vector<int> weights_;  // [row][column][plane] of the window
+  std::vector<unsigned char> counts_;
+};
+
+void Octet::fill(int number) {
+  const CoarseTables::Plane& plane = tables_.planes[first_ + static_cast<std::size_t>(number)];
+  const int left = plane.left - window_.left;
+  for (int y = 0; y < plane.height; ++y) {
+    for (int x = 0; x < plane.width; ++x) {
+      weights_[at(number, left + x, plane.top - window_.top + y)] =
+          plane.taps[static_cast<std::size_t>(y) * static_cast<std::size_t>(plane.width) +
+                     static_cast<std::size_t>(x)];
+    }
+  }
+  for (const MaskRun& run : plane.runs)
+    for (int x = run.begin; x < run.end; ++x)
+      counts_[at(number, x - window_.left, run.row - window_.top)] = 1;
+}
+
+bool Octet::counts_for_any(int column, int row) const {
+  const auto* pixel = &counts_[at(0, column, row)];
+  return std::any_of(pixel, pixel + kStripWidth * kOctet, [](unsigned char c) { return c != 0; });
+}
+
+// Each strip from the first row on that some mask has to the last, one strip beside the other.
+std::vector<Stretch> Octet::strips() const {
+  std::vector<Stretch> out;
+  for (int column = 0; column + kStripWidth <= window_.columns; column += kStripWidth) {
+    int begin = 0;
+    int end = window_.rows;
+    while (begin < end && !counts_for_any(column, begin)) ++begin;
+    while (end > begin && !counts_for_any(column, end - 1)) --end;
+    if (end > begin) out.push_back({column, begin, end - begin});
+  }
+  return out;
+}
+
+// How many pieces of at most `rows` rows the strips come to.
+int pieces(const std::vector<Stretch>& strips, int rows) {
+  return std::accumulate(strips.begin(), strips.end(), 0, [&](int sum, const Stretch& strip) {
+    return sum + (strip.rows + rows - 1) / rows;
+  });
+}
+
+// The strips cut into pieces of at most `rows` rows, four at most.
+std::vector<Stretch> cut(const std::vector<Stretch>& strips, int rows) {
+  std::vector<Stretch> out;
+  for (const Stretch& strip : strips)
+    for (int row = 0; row < strip.rows; row += rows)
+      out.push_back({strip.column, strip.row + row, std::min(rows, strip.rows - row)});
+  return out;
+}
+
+// Four strips at a time, as far as the shortest of them goes; what is left in the end is cut into
+// four.
+std::vector<Course> courses_of(std::vector<Stretch> strips) {
+  std::vector<Course> out;
+  const auto longer = [](const Stretch& a, const Stretch& b) { return a.rows > b.rows; };
+  while (!strips.empty()) {
+    std::stable_sort(strips.begin(), strips.end(), longer);
+    Course course{};
+    if (strips.size() <= kStrips) {
+      int rows = kStepRows;
+      while (pieces(strips, rows) > kStrips) rows += kStepRows;
+      course.stretches = cut(strips, rows);
+      course.steps = rows / kStepRows;
+      strips.clear();
+    } else {
+      const int rows = rounded_up(strips[kStrips - 1].rows, kStepRows);
+      for (std::size_t i = 0; i < kStrips; ++i) {
+        Stretch& strip = strips[i];
+        const int taken = std::min(rows, strip.rows);
+        course.stretches.push_back({strip.column, strip.row, taken});
+        strip.row += taken;
+        strip.rows -= taken;
+      }
+      course.steps = rows / kStepRows;
+      strips.erase(std::remove_if(strips.begin(), strips.end(),
+                                  [](const Stretch& strip) { return strip.rows == 0; }),
+                   strips.end());
+    }
+    out.push_back(std::move(course));
+  }
+  return out;
+}
+
+// The part of a weight that is multiplied by 256, and the rest; both signed bytes.
+int low_part(int weight) { return ((weight + 128) & 0xFF) - 128; }
+int high_part(int weight) { return (weight - low_part(weight)) / 256; }
+
+unsigned as_byte(int value, int place) {
+  return (static_cast<unsigned>(value) & 0xFFU) << 8 * place;
+}
+
+void Octet::add_course(const Course& course, int pitch, OctetTables& out) const {
+  CoarseStrips strips{};
+  strips.steps = course.steps;
+  // A stretch that has fewer rows than are multiplied begins further up rather than end below the
+  // window.
+  const int last = std::max(0, window_.rows - kStepRows * course.steps);
+  for (std::size_t t = 0; t < course.stretches.size(); ++t)
+    strips.at[t] = std::min(course.stretches[t].row, last) * pitch + course.stretches[t].column;
+  out.strips.push_back(strips);
+  for (int step = 0; step < course.steps; ++step) {
+    for (int lane = 0; lane < kWarpSize; ++lane) {
+      const auto t = static_cast<std::size_t>(lane % kStrips);
+      CoarseFactors factors{};
+      CoarseMasks masks{};
+      for (int k = 0; k < kStepRows && t < course.stretches.size(); ++k) {
+        const Stretch& stretch = course.stretches[t];
+        const int row = std::min(stretch.row, last) + kStepRows * step + k;
+        if (row < stretch.row || row >= stretch.row + stretch.rows) continue;
+        for (int i = 0; i < kStripWidth; ++i) {
+          const std::size_t place = at(lane / kStrips, stretch.column + i, row);
+          factors.high[k] |= as_byte(high_part(weights_[place]), i);
+          factors.low[k] |= as_byte(low_part(weights_[place]), i);
+          masks.counts[k] |= as_byte(counts_[place], i);
+        }
+      }
+      out.factors.push_back(factors);
+      out.masks.push_back(masks);
+    }
+  }
+}
+
+// What the planes see of 8×8 positions.
+CoarseTileMask Octet::tile_mask(int across, int down) const {
+  CoarseTileMask out{};
+  for (std::size_t i = 0; i < count_; ++i) {
+    const CoarseTables::Plane& plane = tables_.planes[first_ + i];
+    for (int row = 0; row < kScoreRows && down * kScoreRows + row < tables_.rows; ++row) {
+      const auto block = static_cast<std::size_t>(down * kScoreRows + row) *
+                             static_cast<std::size_t>(tables_.blocks) +
+                         static_cast<std::size_t>(across / kTilesOfBlock);
+      const std::int32_t kind = plane.block_class[block];
+      if (kind == CoarseTables::kSkip) continue;
+      for (int column = 0; column < kScoreColumns; ++column) {
+        const int pixels = kind == CoarseTables::kAllVisible
+                               ? plane.pixels
+                               : plane.border[static_cast<std::size_t>(kind)]
+                                     .pixels[across % kTilesOfBlock * kScoreColumns + column];
+        const auto bit = static_cast<unsigned char>(1U << column);
+        if (pixels == plane.pixels)
+          out.all[i][row] |= bit;
+        else if (pixels > 0)
+          out.part[i][row] |= bit;
+      }
+    }
+  }
+  return out;
+}
+
+void Octet::add_tiles(OctetTables& out) const {
+  CoarseTileMask whole{};
+  for (std::size_t i = 0; i < count_; ++i)
+    std::fill(std::begin(whole.all[i]), std::end(whole.all[i]), 0xFF);
+  const CoarseTileMask nothing{};
+  for (int down = 0; down * kScoreRows < tables_.rows; ++down) {
+    for (int across = 0; across < kTilesOfBlock * tables_.blocks; ++across) {
+      const CoarseTileMask mask = tile_mask(across, down);
+      if (std::memcmp(&mask, &whole, sizeof mask) == 0) {
+        out.tiles.push_back(kTileAllVisible);
+      } else if (std::memcmp(&mask, &nothing, sizeof mask) == 0) {
+        out.tiles.push_back(kTileSkipped);
+      } else {
+        out.tiles.push_back(static_cast<int>(out.tile_masks.size()));
+        out.tile_masks.push_back(mask);
+      }
+    }
+  }
+}
+
+std::vector<CoarseTerms> Octet::terms(const ScoreThreshold& threshold) const {
+  // ΣS² has as much as a unit in the last of a float's 24 bits more or less.
+  constexpr double kUnit = 1.0 / (1 << 23);
+  std::vector<CoarseTerms> out(kOctet);  // a plane that is not there never scores
+  for (std::size_t i = 0; i < count_; ++i) {
+    const CoarseTables::Plane& plane = tables_.planes[first_ + i];
+    out[i].pixels = static_cast<float>(plane.pixels);
+    out[i].gain =
+        static_cast<float>(plane.inverse_norm * plane.pixels * estimate_gain(threshold.score));
+    out[i].slack = static_cast<float>(kUnit * plane.pixels);
+    out[i].any_polarity = threshold.any_polarity ? 1 : 0;
+  }
+  return out;
+}
+
+OctetTables Octet::tables(int first_plane, int pitch) const {
+  OctetTables out;
+  for (const Course& course : courses_of(strips())) add_course(course, pitch, out);
+  // The kernel loads one ahead.
+  out.factors.resize(out.factors.size() + kWarpSize);
+  out.masks.resize(out.masks.size() + kWarpSize);
+  add_tiles(out);
+  out.octet.strip_count = static_cast<int>(out.strips.size());
+  out.octet.first_plane = first_plane + static_cast<int>(first_);
+  return out;
+}
+
+}  // namespace
+
+double estimate_gain(double threshold) {
+  return 1 / std::max(kLeastEstimate, kEstimateSafety * threshold);
+}
+
+ScoreWindow score_window_of(const CoarseTables& tables) {
+  const Box box = box_of(tables);
+  ScoreWindow out;
+  // Where words of the picture begin.
+  const int off = ((tables.first_x + box.left) % 4 + 4) % 4;
+  out.left = box.left - off;
+  out.top = box.top;
+  out.columns = rounded_up(box.right - out.left, kStripWidth);
+  out.rows = box.bottom - box.top;
+  return out;
+}
+
+std::optional<SearchOctets> octets_of(const CoarseTables& tables, const ScoreThreshold& threshold,
+                                      int first_plane, int pitch) {
+  SearchOctets out;
+  out.window = score_window_of(tables);
+  for (std::size_t first = 0; first < tables.planes.size();) {
+    std::size_t count = 0;
+    while (first + count < tables.planes.size() &&
+           tables.planes[first + count].group == tables.planes[first].group)
+      ++count;
+    const Octet octet(tables, first, count, out.window);
+    if (!octet.fits()) return std::nullopt;
+    out.octets.push_back(octet.tables(first_plane, pitch));
+    out.octets.back().terms = octet.terms(threshold);
+    first += count;
+  }
+  return out;
+}
+
+}  // namespace patternd::cuda

@@ -1,0 +1,388 @@
+// The coarsest level, searched whole by matrix units (sm_80 and newer): the same scores as
+// coarse_search.cu, from the same integers, in one kernel.
+//
+// A warp takes 8×8 positions and eight planes (angles, scales) of a pattern at a time. The
+// picture's samples S are bytes; a weight is split into two (T = 256·high + low), S² likewise; so
+// five products of bytes give exactly ΣTS, ΣS and ΣS² over each plane's mask, and with these the
+// score. There is nothing to bound and to look at again.
+//
+// A product's 32 columns are pixels of the window: two rows of four strips, each four pixels wide.
+// Strips begin where the planes' masks do, so that little of a window's box is multiplied that no
+// mask has. The word that a lane needs, four pixels from a column on, serves all rows of positions
+// as the strip moves down: of each row of a strip it is loaded once. So that a lane can begin at
+// any column, the block's tile of the picture has a word for each column.
+
+#include "cuda/kernels/atomics.h"
+#include "cuda/kernels/coarse_places.h"
+#include "cuda/kernels/device.h"
+
+namespace patternd::cuda {
+
+// ---- The tile -----------------------------------------------------------------------------------
+
+// At (row, column): bytes of the four pixels from there on. `high` and `low` are of S².
+struct ScoreTile {
+  u32* samples;
+  u32* high;
+  u32* low;
+};
+PATTERND_DEVICE ScoreTile score_tile(const CoarseParameters& p) {
+  u32* words = dynamic_shared<u32>();
+  return {words, words + p.tile_words, words + 2 * p.tile_words};
+}
+
+// Four pixels less 128 from (x, y) on, x a multiple of four; 0 where there is none.
+PATTERND_DEVICE u32 four_samples(const CoarseImage& image, int x, int y) {
+  if (x < 0 || y < 0 || x >= image.width || y >= image.height) return 0;
+  const u8* row = global<const u8>(image.pixels) + static_cast<i64>(y) * image.stride_bytes;
+  u32 four = *reinterpret_cast<const u32*>(row + x) ^ 0x80808080U;
+  if (x + 4 > image.width) four &= 0xFFFFFFFFU >> 8 * (x + 4 - image.width);
+  if (image.valid == 0) return four;
+  const u8* valid = global<const u8>(image.valid) + static_cast<i64>(y) * image.valid_stride + x;
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    if (x + i < image.width && valid[i] == 0) four &= ~(0xFFU << 8 * i);
+  return four;
+}
+
+struct FourSquares {
+  u32 high;
+  u32 low;
+};
+PATTERND_DEVICE FourSquares squares_of(u32 four) {
+  u32 squares[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int sample = static_cast<int>(four << (24 - 8 * i)) >> 24;
+    squares[i] = static_cast<u32>(sample * sample);
+  }
+  const u32 first = squares[0] | squares[1] << 16;
+  const u32 last = squares[2] | squares[3] << 16;
+  return {pick_bytes(first, last, 0x7531), pick_bytes(first, last, 0x6420)};
+}
+
+// The words of four columns, of which eight bytes are known.
+PATTERND_DEVICE Word4 words_of(u32 near, u32 far) {
+  return {near, pick_bytes(near, far, 0x4321), pick_bytes(near, far, 0x5432),
+          pick_bytes(near, far, 0x6543)};
+}
+PATTERND_DEVICE u32 of_next_lane(u32 word) {
+  return static_cast<u32>(shuffle_down(static_cast<int>(word), 1));
+}
+
+// A lane takes four columns, and those behind them from the next lane. So a row has four columns
+// more than are stored, and a warp's last lane stores none.
+PATTERND_DEVICE void load_score_tile(const CoarseParameters& p, const CoarseSlice& slice,
+                                     int corner_x, int corner_y, const ScoreTile& tile) {
+  const CoarseImage& image = global<const CoarseImage>(p.images)[slice.image];
+  const int left = slice.first_x + corner_x + slice.left;
+  const int top = slice.first_y + corner_y + slice.top;
+  const int lane = thread_x() % kWarpSize;
+  const int a_row = slice.quads + 1;
+  constexpr int kStored = kWarpSize - 1;
+  for (int first = thread_x() / kWarpSize * kStored; first < slice.rows * a_row;
+       first += threads_x() / kWarpSize * kStored) {
+    const int row = (first + lane) / a_row;
+    const int quad = first + lane - row * a_row;
+    const u32 samples = row < slice.rows ? four_samples(image, left + 4 * quad, top + row) : 0;
+    const FourSquares squares = squares_of(samples);
+    const Word4 sample_words = words_of(samples, of_next_lane(samples));
+    const Word4 high_words = words_of(squares.high, of_next_lane(squares.high));
+    const Word4 low_words = words_of(squares.low, of_next_lane(squares.low));
+    if (lane == kStored || quad == slice.quads || row >= slice.rows) continue;
+    const int at = row * p.tile_pitch + 4 * quad;
+    *reinterpret_cast<Word4*>(tile.samples + at) = sample_words;
+    *reinterpret_cast<Word4*>(tile.high + at) = high_words;
+    *reinterpret_cast<Word4*>(tile.low + at) = low_words;
+  }
+}
+
+// ---- Products -----------------------------------------------------------------------------------
+
+// Of each two of a warp's eight rows of positions, as add_products() has them: a lane has column
+// lane / 4 of the positions, and planes 2 · (lane % 4) and the next.
+inline constexpr int kRowPairs = kScoreRows / 2;
+using PairSums = int[kRowPairs][4];
+
+// A lane's words of two rows of positions and two rows of a strip, as add_products() takes them: of
+// the strip's rows n, n + 1, n + 1, n + 2. Each is loaded for itself: the units take the four from
+// registers side by side, and to copy one costs as much.
+struct StripRows {
+  u32 first, second, again, third;
+};
+PATTERND_DEVICE StripRows load_rows(const u32* at, int pitch) {
+  return {load_anew(at), load_anew(at + pitch), load_anew(at + pitch), load_anew(at + 2 * pitch)};
+}
+
+// The products over one octet come in two passes, for want of registers: over the samples, and over
+// their squares. A pass has the words that it needs of a place of the tile, what a lane brings of
+// the planes to a product, and its sums.
+struct SamplePass {
+  ScoreTile tile;
+  const Word4* factors;
+  const Word2* masks;
+  PairSums high;  // Σ high·S
+  PairSums low;
+  PairSums sum;  // ΣS
+
+  using Words = StripRows;
+  __device__ Words load(int at, int pitch) const { return load_rows(tile.samples + at, pitch); }
+  struct Factors {
+    u32 high[2], low[2], counts[2];
+  };
+  __device__ Factors factors_of(int product) const {
+    const Word4 weights = load_word4(factors + product * kWarpSize);
+    const Word2 mask = load_word2(masks + product * kWarpSize);
+    return {{weights.x, weights.y}, {weights.z, weights.w}, {mask.x, mask.y}};
+  }
+  __device__ void add(int k, const Words& w, const Factors& by) {
+    add_products(high[k], w.first, w.second, w.again, w.third, by.high);
+    add_products(low[k], w.first, w.second, w.again, w.third, by.low);
+    add_products(sum[k], w.first, w.second, w.again, w.third, by.counts);
+  }
+};
+struct SquarePass {
+  ScoreTile tile;
+  const Word2* masks;
+  PairSums high;  // S² = 256 · high + low
+  PairSums low;
+
+  struct Words {
+    StripRows high, low;
+  };
+  __device__ Words load(int at, int pitch) const {
+    return {load_rows(tile.high + at, pitch), load_rows(tile.low + at, pitch)};
+  }
+  struct Factors {
+    u32 counts[2];
+  };
+  __device__ Factors factors_of(int product) const {
+    const Word2 mask = load_word2(masks + product * kWarpSize);
+    return {{mask.x, mask.y}};
+  }
+  __device__ void add(int k, const Words& w, const Factors& by) {
+    add_products(high[k], w.high.first, w.high.second, w.high.again, w.high.third, by.counts);
+    add_products_unsigned(low[k], w.low.first, w.low.second, w.low.again, w.low.third, by.counts);
+  }
+};
+
+// The products of four strips, from number `product` on. As the strips move down, what served two
+// rows of positions serves the two above them.
+template <class Pass>
+PATTERND_DEVICE void add_strips(Pass& pass, int at, int pitch, int product, int steps,
+                                typename Pass::Factors& factors) {
+  typename Pass::Words words[kRowPairs];
+#pragma unroll
+  for (int k = 0; k < kRowPairs - 1; ++k) {
+    words[k] = pass.load(at, pitch);
+    at += kStepRows * pitch;
+  }
+  for (int first = 0; first < steps; first += kRowPairs) {
+#pragma unroll
+    for (int step = 0; step < kRowPairs; ++step) {
+      if (first + step >= steps) return;
+      const typename Pass::Factors own = factors;
+      factors = pass.factors_of(product + first + step + 1);
+      words[(step + kRowPairs - 1) % kRowPairs] = pass.load(at, pitch);
+      at += kStepRows * pitch;
+#pragma unroll
+      for (int k = 0; k < kRowPairs; ++k) pass.add(k, words[(step + k) % kRowPairs], own);
+    }
+  }
+}
+
+template <class Pass>
+PATTERND_DEVICE void add_octet(const CoarseOctet& octet, int pitch, Pass& pass) {
+  const int lane = thread_x() % kWarpSize;
+  const int own = thread_x() / kWarpSize % kScoreWarps * kScoreColumns + lane / kStrips;
+  const CoarseStrips* strips = global<const CoarseStrips>(octet.strips);
+  const int count = octet.strip_count;
+  typename Pass::Factors factors = pass.factors_of(0);
+  int product = 0;
+  for (int i = 0; i < count; ++i) {
+    const int steps = strips[i].steps;
+    add_strips(pass, own + strips[i].at[lane % kStrips], pitch, product, steps, factors);
+    product += steps;
+  }
+}
+
+// ---- Scores -------------------------------------------------------------------------------------
+
+// Of a lane's sixteen places: number 2 · row + plane.
+inline constexpr int kLanePlaces = 4 * kRowPairs;
+struct LaneWindows {
+  int dot[kLanePlaces];
+  int sum[kLanePlaces];
+  u32 square[kLanePlaces];
+};
+
+PATTERND_DEVICE LaneWindows windows_of(const CoarseOctet& octet, const ScoreTile& tile, int pitch) {
+  const int lane = thread_x() % kWarpSize;
+  const Word4* factors = global<const Word4>(octet.factors) + lane;
+  const Word2* masks = global<const Word2>(octet.masks) + lane;
+  LaneWindows out;
+  SamplePass samples = {tile, factors, masks, {}, {}, {}};
+  add_octet(octet, pitch, samples);
+#pragma unroll
+  for (int i = 0; i < kLanePlaces; ++i) {
+    out.dot[i] = 256 * samples.high[i / 4][i % 4] + samples.low[i / 4][i % 4];
+    out.sum[i] = samples.sum[i / 4][i % 4];
+  }
+  SquarePass squares = {tile, masks, {}, {}};
+  add_octet(octet, pitch, squares);
+#pragma unroll
+  for (int i = 0; i < kLanePlaces; ++i)
+    out.square[i] = 256 * static_cast<u32>(squares.high[i / 4][i % 4]) +
+                    static_cast<u32>(squares.low[i / 4][i % 4]);
+  return out;
+}
+
+// One of them; by comparisons, so that all stay in registers.
+PATTERND_DEVICE WindowSums window_at(const LaneWindows& windows, int place) {
+  int dot = 0;
+  int sum = 0;
+  u32 square = 0;
+#pragma unroll
+  for (int i = 0; i < kLanePlaces; ++i) {
+    dot = i == place ? windows.dot[i] : dot;
+    sum = i == place ? windows.sum[i] : sum;
+    square = i == place ? windows.square[i] : square;
+  }
+  return {dot, sum, square};
+}
+
+// Whether a window that sees all of the pattern may score over the threshold: by floats, whose
+// errors are the estimate's safety and, of ΣS² beyond 24 bits, `slack`.
+PATTERND_DEVICE bool may_score(const CoarseTerms& terms, int dot, int sum, u32 square) {
+  const float s = static_cast<float>(sum);
+  const float q = static_cast<float>(square);
+  const float mean_part = s * s;
+  const float rest = fused(s, s, -mean_part);
+  const float energy = fused(terms.pixels, q, -mean_part) - rest;
+  const float size = static_cast<float>(dot) * terms.gain;
+  return (size > 0.0F || terms.any_polarity != 0) &&
+         size * size > maximum(fused(q, -terms.slack, energy), 0.0F);
+}
+
+// The same of one that sees a part.
+PATTERND_DEVICE bool may_score(const CoarsePlane& plane, const PlaceTerms& terms,
+                               const WindowSums& window) {
+  const i64 energy = terms.pixels * window.square - window.sum * window.sum;
+  const float product = static_cast<float>(window.dot) * static_cast<float>(terms.pixels) -
+                        static_cast<float>(terms.pattern_sum) * static_cast<float>(window.sum);
+  const float size = product * (static_cast<float>(terms.inverse_norm) * plane.gain);
+  return (size > 0.0F || plane.any_polarity != 0) && size * size > static_cast<float>(energy);
+}
+
+// A bit for each of a lane's places.
+struct LaneSeen {
+  u32 all;   // those that see all of their pattern
+  u32 part;  // those that see a part and are searched
+};
+PATTERND_DEVICE u32 bits_of_rows(Word2 plane, int column, int which) {
+  u32 bits = 0;
+#pragma unroll
+  for (int row = 0; row < kScoreRows; ++row) {
+    const u32 word = row < 4 ? plane.x : plane.y;
+    bits |= (word >> (8 * (row % 4) + column) & 1U) << (2 * row + which);
+  }
+  return bits;
+}
+PATTERND_DEVICE LaneSeen seen_by_lane(const CoarseOctet& octet, int kind) {
+  if (kind == kTileAllVisible) return {0xFFFFU, 0U};
+  const int lane = thread_x() % kWarpSize;
+  const int column = lane / kStrips;
+  constexpr int kWords = sizeof(CoarseTileMask) / sizeof(Word2);
+  const Word2* all = global<const Word2>(octet.tile_masks) + kind * kWords;
+  const Word2* part = all + kOctet;
+  LaneSeen out = {0, 0};
+#pragma unroll
+  for (int which = 0; which < 2; ++which) {
+    const int plane = 2 * (lane % kStrips) + which;
+    out.all |= bits_of_rows(all[plane], column, which);
+    out.part |= bits_of_rows(part[plane], column, which);
+  }
+  return out;
+}
+
+// Scores a place exactly, where it may score.
+PATTERND_DEVICE void score_place(const CoarseParameters& p, int number, int x, int y, bool in_part,
+                                 const WindowSums& window) {
+  const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[number];
+  const PlaceTerms terms = terms_of(plane, x, y);
+  if (in_part && !may_score(plane, terms, window)) return;
+  const float score = score_of(plane, terms, window);
+  if (score == 0.0F) return;
+  const u32 slot = atomic_add(&global<CoarseCounters>(p.counters)->looks, 1U);
+  store_score(p, slot, {number, static_cast<short>(x), static_cast<short>(y), score});
+}
+
+PATTERND_DEVICE void score_octet(const CoarseParameters& p, const CoarseOctet& octet, int kind,
+                                 int corner_x, int corner_y, const LaneWindows& windows) {
+  const int lane = thread_x() % kWarpSize;
+  const CoarseTerms* terms = global<const CoarseTerms>(octet.terms) + 2 * (lane % kStrips);
+  const CoarseTerms of_plane[2] = {terms[0], terms[1]};
+  const LaneSeen seen = seen_by_lane(octet, kind);
+  u32 going = 0;
+#pragma unroll
+  for (int i = 0; i < kLanePlaces; ++i) {
+    if (may_score(of_plane[i % 2], windows.dot[i], windows.sum[i], windows.square[i]))
+      going |= 1U << i;
+  }
+  for (going = (going & seen.all) | seen.part; going != 0; going &= going - 1) {
+    const int place = lowest_bit(going);
+    score_place(p, octet.first_plane + 2 * (lane % kStrips) + place % 2, corner_x + lane / kStrips,
+                corner_y + place / 2, (seen.part >> place & 1U) != 0, window_at(windows, place));
+  }
+}
+
+// ---- The kernel ---------------------------------------------------------------------------------
+
+// The counters of what follows; those that this launch counts with, its last block leaves at zero.
+PATTERND_DEVICE void clear_counters(const CoarseParameters& p) {
+  constexpr int kOwn = sizeof(CoarseCounters) / sizeof(u32);
+  for (int i = kOwn + thread_x(); i < p.counter_words; i += threads_x())
+    global<u32>(p.counters)[i] = 0;
+}
+
+PATTERND_DEVICE void end_block(const CoarseParameters& p) {
+  block_barrier();
+  if (thread_x() != 0) return;
+  CoarseCounters* counters = global<CoarseCounters>(p.counters);
+  device_fence();
+  if (atomic_add(&counters->ended, 1U) + 1U != static_cast<u32>(blocks_x() * blocks_y())) return;
+  device_fence();
+  const u32 positions = load_fresh(&counters->looks);
+  counters->positions = positions;
+  counters->overflow = positions > p.position_capacity ? 1 : 0;
+  counters->looks = 0;
+  counters->ended = 0;
+}
+
+// grid: (slice, tile).
+PATTERND_KERNEL __launch_bounds__(kOctetsAtOnce* kScoreWarps* kWarpSize, 4 / kOctetsAtOnce)
+    patternd_coarse_score(const CoarseParameters p) {
+  if (!kHasMatrixUnits) return;  // never launched there
+  if (block_x() == 0 && block_y() == 0) clear_counters(p);
+  const CoarseSlice& slice = global<const CoarseSlice>(p.slices)[block_x()];
+  const int positions = slice.blocks * kCoarseBlock;
+  const int tile_width = kScoreWarps * kScoreColumns;
+  const int across = (positions + tile_width - 1) / tile_width;
+  const int tile_x = block_y() % across * tile_width;
+  const int tile_y = block_y() / across * kScoreRows;
+  const ScoreTile tile = score_tile(p);
+  if (tile_y < slice.position_rows) load_score_tile(p, slice, tile_x, tile_y, tile);
+  block_barrier();
+  const int x = tile_x + thread_x() / kWarpSize % kScoreWarps * kScoreColumns;
+  const int octets = tile_y < slice.position_rows && x < positions ? slice.octet_count : 0;
+  const int at = tile_y / kScoreRows * (positions / kScoreColumns) + x / kScoreColumns;
+  for (int i = thread_x() / (kScoreWarps * kWarpSize); i < octets; i += kOctetsAtOnce) {
+    const CoarseOctet& octet = global<const CoarseOctet>(p.octets)[slice.first_octet + i];
+    const int kind = global<const int>(octet.tiles)[at];
+    if (kind == kTileSkipped) continue;
+    score_octet(p, octet, kind, x, tile_y, windows_of(octet, tile, p.tile_pitch));
+  }
+  end_block(p);
+}
+
+}  // namespace patternd::cuda

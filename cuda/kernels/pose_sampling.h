@@ -18,17 +18,17 @@ struct SamplingGrid {
 struct PoseAxes {
   float ux, uy;
 };
-PATTERND_DEVICE PoseAxes axes_of(const TracePattern& pattern, const TracedPose& pose) {
-  const Turn turn = turn_of(pose.angle_deg);
+PATTERND_DEVICE PoseAxes axes_of(const TracePattern& pattern, const TracedPose& pose,
+                                 const Turn& turn) {
   const float size = static_cast<float>(pose.scale) * pattern.pixel_in_level;
   return {turn.cosine * size, turn.sine * size};
 }
 
-// The grid of a pattern at a pose, `rim` samples wider on each side. The pose's place is taken
-// apart in double; what is measured from it is small.
+// The grid of a pattern at a pose with the direction `turn`, `rim` samples wider on each side. The
+// pose's place is taken apart in double; what is measured from it is small.
 PATTERND_DEVICE SamplingGrid grid_of(const TracePattern& pattern, const TraceImage& image,
-                                     const TracedPose& pose, int rim) {
-  const PoseAxes axes = axes_of(pattern, pose);
+                                     const TracedPose& pose, const Turn& turn, int rim) {
+  const PoseAxes axes = axes_of(pattern, pose, turn);
   const float first_x = pattern.first_column - static_cast<float>(rim);
   const float first_y = pattern.first_row - static_cast<float>(rim);
   const double at_x = (pose.x + 0.5) * pattern.to_level - 0.5;
@@ -63,6 +63,10 @@ PATTERND_DEVICE SamplingGrid grid_of(const TracePattern& pattern, const TraceIma
                     ? 1
                     : 0;
   return grid;
+}
+PATTERND_DEVICE SamplingGrid grid_of(const TracePattern& pattern, const TraceImage& image,
+                                     const TracedPose& pose, int rim) {
+  return grid_of(pattern, image, pose, turn_of(pose.angle_deg), rim);
 }
 
 // Adding and taking away 1.5 · 2^23 rounds a float of small magnitude to the nearest whole number,

@@ -18,7 +18,8 @@ namespace patternd::cuda {
 inline constexpr int kPoses = 3;
 inline constexpr int kSide = 3;  // shifts across and down
 inline constexpr int kShifts = kSide * kSide;
-inline constexpr int kMiddleShift = kShifts / 2;
+// Energy a pixel of what has no contrast at most.
+inline constexpr float kFlat = 1e-6F;
 // Of a look over a pose's samples: the sums over those that are visible, then over those that are
 // not.
 enum TracePass { kSeen, kHidden, kPasses };
@@ -42,7 +43,8 @@ enum TraceSide { kMiddle, kBefore, kAfter };
 // it waits in shared memory.
 struct TraceState {
   TracedPose at;
-  TracedPose trial;  // where settling looks now
+  TracedPose trial;  // where settling looks now, at the same angle
+  Turn turn;         // of both
   Look around;       // of `at`
   Look before;       // of the poses one step of the axis to either side
   Look after;
@@ -53,6 +55,15 @@ struct TraceState {
   int wanted;  // bits of the poses to look at; 0: done
 };
 
+// What looking and deciding ask of a pattern again and again.
+struct TraceTerms {
+  float counted, per_counted;
+  float energy, per_length;  // ΣT², 1 / √ΣT² or 0 where the pattern has no contrast
+  float least_energy;        // a pixel, of a window that scores
+  float least_counted;
+  Turn step;  // of the angle
+};
+
 struct TraceMemory {
   float tile[kPoses][kTileFloats];
   float sums[kPasses][kPoseWarps][kWarpSize];
@@ -61,6 +72,7 @@ struct TraceMemory {
   SamplingGrid grid[kPoses];
   Look look[kPoses];
   TraceState state;
+  TraceTerms terms;
   float middle;    // a grey value near the window's, which keeps the sums of squares small
   int wanted;      // bits of the poses to look at; 0: done
   int incomplete;  // bits of the poses that see only a part of the pattern
@@ -307,77 +319,118 @@ PATTERND_DEVICE ShiftSums shift_sums(int poses, int pose, int shift, int pass) {
   return out;
 }
 
-// What nine scores show. `best` counts from the top left, row by row.
-PATTERND_DEVICE Look look_of(const float (&scores)[kShifts], const float (&visible)[kShifts]) {
-  float most = scores[0];
-  int best = 0;
-#pragma unroll
-  for (int k = 1; k < kShifts; ++k) {
-    const float score = scores[k];
-    if (score > most) best = k;
-    most = maximum(score, most);
-  }
-  return {most,      visible[best], scores[kMiddleShift - 1], scores[kMiddleShift + 1],
-          scores[1], scores[7],     best % kSide - 1,         best / kSide - 1};
+// Places of the scores around the middle one.
+enum ShiftPlace { kUp = 1, kLeft = 3, kRight = 5, kDown = 7 };
+
+// The first of the larger.
+struct BestShift {
+  float score;
+  int shift;
+};
+PATTERND_DEVICE BestShift better_of(const BestShift& a, const BestShift& b) {
+  return b.score > a.score ? b : a;
 }
 
-// What judging asks of a pattern.
-struct PatternTerms {
-  float counted, energy, least_contrast, least_counted;
-};
-PATTERND_DEVICE PatternTerms terms_of(const TracePattern& pattern) {
+// What nine scores show. Shifts count from the top left, row by row.
+PATTERND_DEVICE Look look_of(const float (&scores)[kShifts], const float (&visible)[kShifts]) {
+  BestShift best[kShifts];
+#pragma unroll
+  for (int k = 0; k < kShifts; ++k) best[k] = {scores[k], k};
+#pragma unroll
+  for (int step = 1; step < kShifts; step *= 2) {
+#pragma unroll
+    for (int k = 0; k + step < kShifts; k += 2 * step) best[k] = better_of(best[k], best[k + step]);
+  }
+  const int shift = best[0].shift;
+  return {best[0].score, visible[shift], scores[kLeft],     scores[kRight],
+          scores[kUp],   scores[kDown],  shift % kSide - 1, shift / kSide - 1};
+}
+
+// 1 / √(the pattern's energy), 0 where it has no contrast.
+PATTERND_DEVICE float per_length(float energy, float pixels) {
+  return energy > kFlat * pixels ? inverse_root(energy) : 0.0F;
+}
+
+// One thread, once a trace.
+PATTERND_DEVICE void lay_terms(const TracePattern& pattern) {
   const float counted = static_cast<float>(pattern.counted);
-  return {counted, static_cast<float>(pattern.energy), static_cast<float>(pattern.least_contrast),
-          static_cast<float>(pattern.least_visible) * counted};
+  const float energy = static_cast<float>(pattern.energy);
+  const float contrast = static_cast<float>(pattern.least_contrast);
+  trace_memory().terms = {counted,
+                          reciprocal(counted),
+                          energy,
+                          per_length(energy, counted),
+                          maximum(contrast * contrast, kFlat),
+                          static_cast<float>(pattern.least_visible) * counted,
+                          turn_of(pattern.angle_step_deg)};
+}
+
+// The NCC of a shift and the share of the pattern that it sees. As score_of, but that what the
+// whole pattern gives is known.
+struct ShiftScore {
+  float score, visible;
+};
+PATTERND_DEVICE ShiftScore score_shift(const TraceTerms& terms, const ShiftSums& seen) {
+  const float energy = seen.third - seen.second * seen.second * terms.per_counted;
+  const float score = seen.first * inverse_root(energy) * terms.per_length;
+  const bool scores = energy >= terms.least_energy * terms.counted && terms.counted >= 2;
+  return {scores ? minimum(maximum(score, -1.0F), 1.0F) : 0.0F, 1.0F};
+}
+PATTERND_DEVICE ShiftScore score_shift(const TraceTerms& terms, const ShiftSums& seen,
+                                       const ShiftSums& hidden) {
+  const float n = terms.counted - hidden.second;
+  const float per = reciprocal(n);
+  const float energy = seen.third - seen.second * seen.second * per;
+  const float pattern = terms.energy - hidden.third - hidden.first * hidden.first * per;
+  const float score = (seen.first + hidden.first * seen.second * per) * inverse_root(energy) *
+                      per_length(pattern, n);
+  const bool scores = energy >= terms.least_energy * n && n >= maximum(terms.least_counted, 2.0F);
+  return {scores ? minimum(maximum(score, -1.0F), 1.0F) : 0.0F, n * terms.per_counted};
 }
 
 // What the sums of the wanted poses show; one warp, a lane a shift of a pose.
-PATTERND_DEVICE void judge(const PatternTerms& terms, int wanted, int incomplete, int inverted) {
+PATTERND_DEVICE void judge(int wanted, int incomplete, int inverted) {
   TraceMemory& memory = trace_memory();
-  const int pose = thread_x() / kShifts;
-  const int shift = thread_x() % kShifts;
+  const int lane = thread_x();
+  const int pose = lane / kShifts;
+  const int shift = lane % kShifts;
   if (pose < kPoses && (wanted >> pose & 1) != 0) {
     const ShiftSums seen = shift_sums(wanted, pose, shift, kSeen);
-    ShiftSums hidden = {};
-    if ((incomplete >> pose & 1) != 0) hidden = shift_sums(wanted, pose, shift, kHidden);
-    const float n = terms.counted - hidden.second;
-    const float tt = terms.energy - hidden.third;
-    float score =
-        score_of(n, -hidden.first, tt, seen.second, seen.third, seen.first, terms.least_contrast);
-    if (n < terms.least_counted) score = 0;
-    memory.scores[pose][shift] = inverted != 0 ? -score : score;
-    memory.visible[pose][shift] = hidden.second == 0 ? 1.0F : n / terms.counted;
+    const ShiftScore found =
+        (incomplete >> pose & 1) != 0
+            ? score_shift(memory.terms, seen, shift_sums(wanted, pose, shift, kHidden))
+            : score_shift(memory.terms, seen);
+    memory.scores[pose][shift] = inverted != 0 ? -found.score : found.score;
+    memory.visible[pose][shift] = found.visible;
   }
   warp_barrier();
-  const int lane = thread_x();
   if (lane < kPoses && (wanted >> lane & 1) != 0)
     memory.look[lane] = look_of(memory.scores[lane], memory.visible[lane]);
   warp_barrier();
 }
 
-// Looks at the wanted poses, whose grids stand in shared memory; the first warp sees what they
-// show.
+// Looks at the wanted poses, whose grids stand in shared memory with the pattern's terms; the first
+// warp sees what they show.
 PATTERND_DEVICE_CALL void look_around(const TracePattern& pattern, const TraceImage& of_level,
                                       int wanted, int incomplete, int inverted) {
   const PoseThread own = pose_thread(wanted);
   // A copy, for what is written in between might be it for all that a compiler knows.
-  const TraceImage image = of_level;
-  const PatternTerms terms = terms_of(pattern);
+  TraceImage image = of_level;
+  image.texture = same_in_all(image.texture);
   sum_pose<false>(pattern, image, own);
   block_barrier();
   if (incomplete != 0) {
     sum_pose<true>(pattern, image, own);
     block_barrier();
   }
-  if (thread_x() < kWarpSize) judge(terms, wanted, incomplete, inverted);
+  if (thread_x() < kWarpSize) judge(wanted, incomplete, inverted);
 }
 
 // ---- Deciding -----------------------------------------------------------------------------------
 
 // By (dx, dy) pixels of the pattern's level, in the pattern's frame.
-PATTERND_DEVICE_CALL TracedPose shifted(const TracePattern& pattern, TracedPose pose, float dx,
-                                        float dy) {
-  const Turn turn = turn_of(pose.angle_deg);
+PATTERND_DEVICE TracedPose shifted(const TracePattern& pattern, TracedPose pose, const Turn& turn,
+                                   float dx, float dy) {
   const float size = static_cast<float>(pattern.spacing) * static_cast<float>(pose.scale);
   pose.x += static_cast<double>(size * (turn.cosine * dx - turn.sine * dy));
   pose.y += static_cast<double>(size * (turn.sine * dx + turn.cosine * dy));
@@ -405,13 +458,19 @@ PATTERND_DEVICE int axis_after(const TracePattern& pattern, int axis) {
   return kNoAxis;
 }
 
-// The pose of a side that is wanted.
-PATTERND_DEVICE TracedPose pose_beside(const TracePattern& pattern, const TraceState& state,
-                                       int side) {
-  TracedPose pose = state.trial;
-  if (state.phase == kFollowing) pose = state.at;
-  const double steps = side == kMiddle ? 0 : (side == kBefore ? -1 : 1);
-  return stepped(pattern, pose, state.axis, steps);
+// A pose beside the one where a trace stands, and its direction.
+struct PoseBeside {
+  TracedPose pose;
+  Turn turn;
+};
+PATTERND_DEVICE PoseBeside pose_beside(const TracePattern& pattern, const TracedPose& pose,
+                                       const TraceState& state, int side) {
+  if (side == kMiddle) return {pose, state.turn};
+  const TracedPose beside = stepped(pattern, pose, state.axis, side == kBefore ? -1 : 1);
+  if (state.axis != kAngle) return {beside, state.turn};
+  Turn step = trace_memory().terms.step;
+  if (side == kBefore) step.sine = -step.sine;
+  return {beside, turned(state.turn, step)};
 }
 
 PATTERND_DEVICE void want_sides(TraceState& state) {
@@ -426,10 +485,10 @@ PATTERND_DEVICE void settle_from(const TracedPose& pose, int phase, TraceState& 
   state.wanted = 1 << kMiddle;
 }
 
-// To the best shift of a look.
-PATTERND_DEVICE TracedPose shifted_to(const TracePattern& pattern, const TracedPose& pose,
-                                      const Look& look) {
-  return shifted(pattern, pose, static_cast<float>(look.dx), static_cast<float>(look.dy));
+// To the best shift around.
+PATTERND_DEVICE TracedPose shifted_to_best(const TracePattern& pattern, const TraceState& state) {
+  return shifted(pattern, state.at, state.turn, static_cast<float>(state.around.dx),
+                 static_cast<float>(state.around.dy));
 }
 
 // The end: at the top between the shifts, or at the best of them.
@@ -442,7 +501,7 @@ PATTERND_DEVICE void finish(const TracePattern& pattern, const TraceState& state
     dx = parabola_top(around.left, around.score, around.right);
     dy = parabola_top(around.up, around.score, around.down);
   }
-  const TracedPose pose = shifted(pattern, state.at, dx, dy);
+  const TracedPose pose = shifted(pattern, state.at, state.turn, dx, dy);
   if (thread_x() != 0) return;
   candidate.pose = pose;
   candidate.score = static_cast<double>(around.score);
@@ -453,7 +512,7 @@ PATTERND_DEVICE void finish(const TracePattern& pattern, const TraceState& state
 PATTERND_DEVICE void end_axes(const TracePattern& pattern, TraceState& state,
                               TracedCandidate& candidate) {
   if (state.around.dx != 0 || state.around.dy != 0)
-    settle_from(shifted_to(pattern, state.at, state.around), kResettling, state);
+    settle_from(shifted_to_best(pattern, state), kResettling, state);
   else
     finish(pattern, state, candidate);
 }
@@ -466,7 +525,9 @@ PATTERND_DEVICE void follow_on(const TracePattern& pattern, TraceState& state,
       state.before.score > state.around.score && state.before.score >= state.after.score;
   if (state.moves < kMostMoves && (lower || state.after.score > state.around.score)) {
     ++state.moves;
-    state.at = stepped(pattern, state.at, state.axis, lower ? -1 : 1);
+    const PoseBeside beside = pose_beside(pattern, state.at, state, lower ? kBefore : kAfter);
+    state.at = beside.pose;
+    state.turn = beside.turn;
     const Look left = state.around;
     if (lower) {
       state.around = state.before;
@@ -480,6 +541,8 @@ PATTERND_DEVICE void follow_on(const TracePattern& pattern, TraceState& state,
   }
   const float top = parabola_top(state.before.score, state.around.score, state.after.score);
   state.at = stepped(pattern, state.at, state.axis, static_cast<double>(top));
+  if (state.axis == kAngle)
+    state.turn = turned(state.turn, turn_of(static_cast<double>(top) * pattern.angle_step_deg));
   state.axis = axis_after(pattern, state.axis);
   state.moves = 0;
   if (state.axis != kNoAxis)
@@ -500,7 +563,7 @@ PATTERND_DEVICE bool settled(const TracePattern& pattern, TraceState& state) {
   state.after = memory.look[kAfter];
   if ((state.around.dx == 0 && state.around.dy == 0) || state.moves == kMostMoves) return true;
   ++state.moves;
-  state.trial = shifted_to(pattern, state.at, state.around);
+  state.trial = shifted_to_best(pattern, state);
   state.wanted = 1 << kMiddle;
   if (state.phase == kSettling) want_sides(state);
   return false;
@@ -560,24 +623,51 @@ PATTERND_DEVICE float grey_at(const TracePattern& pattern, const TraceImage& ima
   return gather<0>(image.texture, x, y).left_top * kGreyScale;
 }
 
-// The wanted poses' grids, a lane a pose, and at first the middle; one warp.
+// The wanted poses' grids, a lane a pose; one warp.
 PATTERND_DEVICE void lay_grids(const TracePattern& pattern, const TraceImage& image,
-                               const TracedPose& pose, int wanted, bool first) {
+                               const PoseBeside& beside, int wanted) {
   TraceMemory& memory = trace_memory();
   const int side = thread_x();
   bool partly = false;
-  // On its way while the grids are laid.
-  const float middle = first ? grey_at(pattern, image, pose) : 0.0F;
   if (side < kPoses && (wanted >> side & 1) != 0) {
-    const SamplingGrid grid = grid_of(pattern, image, pose, 1);
+    const SamplingGrid grid = grid_of(pattern, image, beside.pose, beside.turn, 1);
     memory.grid[side] = grid;
     partly = grid.inside == 0;
   }
   const u32 incomplete = warp_ballot(partly);
   if (side != 0) return;
-  if (first) memory.middle = middle;
   memory.wanted = wanted;
   memory.incomplete = static_cast<int>(incomplete);
+}
+
+// Lays all that a first look asks for; the first warp's lane i has pose i, the next one the terms.
+PATTERND_DEVICE Turn prepare_look(const TracePattern& pattern, const TraceImage& image,
+                                  const TracedPose& pose, int wanted) {
+  TraceMemory& memory = trace_memory();
+  if (thread_x() == kWarpSize) lay_terms(pattern);
+  if (thread_x() >= kWarpSize) return {};
+  // On its way while the grids are laid.
+  const float middle = grey_at(pattern, image, pose);
+  const Turn turn = turn_of(pose.angle_deg);
+  lay_grids(pattern, image, {pose, turn}, wanted);
+  if (thread_x() == 0) memory.middle = middle;
+  return turn;
+}
+
+// The first warp decides from the last looks where to look next.
+PATTERND_DEVICE void look_on(const TracePattern& pattern, const TraceImage& image,
+                             TracedCandidate& candidate) {
+  TraceMemory& memory = trace_memory();
+  TraceState state = memory.state;
+  go_on(pattern, state, candidate);
+  if (state.wanted != 0) {
+    const TracedPose& pose = state.phase == kFollowing ? state.at : state.trial;
+    lay_grids(pattern, image, pose_beside(pattern, pose, state, thread_x()), state.wanted);
+  } else if (thread_x() == 0) {
+    memory.wanted = 0;
+  }
+  warp_barrier();
+  if (thread_x() == 0) memory.state = state;
 }
 
 // One level: the candidate (in shared memory) goes to the best place near by, with its score.
@@ -585,26 +675,23 @@ PATTERND_DEVICE_CALL void trace_step(const TracePattern& pattern, const TraceIma
                                      TracedCandidate& candidate) {
   TraceMemory& memory = trace_memory();
   block_barrier();
-  for (bool first = true;; first = false) {
-    if (thread_x() < kWarpSize) {
-      TraceState state = {};
-      if (first) {
-        begin(pattern, candidate.pose, state);
-      } else {
-        state = memory.state;
-        go_on(pattern, state, candidate);
-      }
-      lay_grids(pattern, image, pose_beside(pattern, state, thread_x()), state.wanted, first);
-      warp_barrier();
-      if (thread_x() == 0) memory.state = state;
-    }
-    block_barrier();
+  TraceState state = {};
+  begin(pattern, candidate.pose, state);
+  const int side = minimum(thread_x(), kPoses - 1);
+  const double steps = side == kMiddle ? 0 : (side == kBefore ? -1 : 1);
+  state.turn =
+      prepare_look(pattern, image, stepped(pattern, state.trial, state.axis, steps), state.wanted);
+  if (thread_x() == 0) memory.state = state;
+  block_barrier();
+#pragma unroll 1
+  for (;;) {
     // Read before the first warp goes on to the next.
     const int wanted = memory.wanted;
     if (wanted == 0) break;
     look_around(pattern, image, wanted, memory.incomplete, candidate.inverted);
+    if (thread_x() < kWarpSize) look_on(pattern, image, candidate);
+    block_barrier();
   }
-  block_barrier();
 }
 
 }  // namespace patternd::cuda

@@ -91,7 +91,7 @@ PATTERND_KERNEL __launch_bounds__(kMostPoseThreads) patternd_trace_glance(const 
   TracedCandidate& candidate =
       global<TracedCandidate>(p.candidates)[static_cast<i64>(search) * p.select_limit + index];
   const TraceMemory& memory = trace_memory();
-  if (thread_x() < kWarpSize) lay_grids(pattern, image, candidate.pose, 1 << kMiddle, true);
+  prepare_look(pattern, image, candidate.pose, 1 << kMiddle);
   block_barrier();
   look_around(pattern, image, memory.wanted, memory.incomplete, candidate.inverted);
   if (thread_x() == 0) candidate.score = static_cast<double>(memory.look[kMiddle].score);

@@ -38,4 +38,10 @@ PATTERND_DEVICE Turn turn_of(double angle_deg) {
   return {((nearest + 1) & 2) != 0 ? -across : across, (nearest & 2) != 0 ? -along : along};
 }
 
+// One turn after the other.
+PATTERND_DEVICE Turn turned(const Turn& turn, const Turn& by) {
+  return {fused(turn.cosine, by.cosine, -(turn.sine * by.sine)),
+          fused(turn.sine, by.cosine, turn.cosine * by.sine)};
+}
+
 }  // namespace patternd::cuda

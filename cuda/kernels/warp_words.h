@@ -28,6 +28,14 @@ PATTERND_DEVICE u32 lane_value(u32 value, u32 lane) {
   return static_cast<u32>(shuffle_from(static_cast<int>(value), static_cast<int>(lane)));
 }
 
+// A value that all lanes have, such as a texture: behind this compilers know so, and fetch from it
+// at once instead of in a loop over what it may be.
+PATTERND_DEVICE u64 same_in_all(u64 value) {
+  const u32 low = lane_value(static_cast<u32>(value), 0);
+  const u32 high = lane_value(static_cast<u32>(value >> 32), 0);
+  return static_cast<u64>(high) << 32 | low;
+}
+
 // The sum over the warp, in every lane.
 PATTERND_DEVICE u32 warp_total(u32 value) {
 #if PATTERND_ARCH >= 800 && !defined(__clang__)

@@ -124,6 +124,7 @@ TracePattern trace_pattern_of(Arena& arena, const PatternPlan& plan, const Trace
   out.any_polarity = plan.coarse.any_polarity ? 1 : 0;
   out.neighbours_first = step.neighbours_first ? 1 : 0;
   out.most_followed = static_cast<int>(step.most_followed);
+  out.regressed_next = step.regressed_next() ? 1 : 0;
   out.followed_unseen = static_cast<int>(followed_unseen(step.most_followed));
   return out;
 }
@@ -279,6 +280,7 @@ void Planner::put_last(Arena& arena) {
     TracePattern pattern = trace_pattern_of(arena, *plan, plan->steps.back());
     pattern.least_contrast = plan->search.params.min_contrast;
     pattern.hopeless_score = kHopelessAtLast * plan->search.params.min_score;
+    pattern.regressed_next = 0;
     loose.push_back(pattern);
     pattern.least_visible = plan->search.params.min_visible;
     patterns.push_back(pattern);

@@ -175,6 +175,7 @@ struct Matcher::State {
       const TraceStep& step = state.plan.steps[s];
       TraceImage image = image_at(state.plan, step.level.image_level, step.least_visible, 0);
       image.hopeless_score = step.hopeless_score;
+      image.regressed_next = step.regressed_next();
       const std::size_t end = std::min(task.item + kCandidatesPerItem, state.candidates.size());
       for (std::size_t i = task.item; i < end; ++i)
         body(step, image, scratch.trace, state.candidates[i]);

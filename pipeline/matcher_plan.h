@@ -25,6 +25,9 @@ struct TraceStep {
   double least_visible = 0;       // share of pixels
   std::size_t most_followed = 0;  // of the candidates that come down (match_choice.h); 0: all
   std::size_t most_kept = 0;      // the best that go on from here
+
+  // Whether a regression follows the trace by neighbours.
+  [[nodiscard]] bool regressed_next() const { return by_regression && neighbours_first; }
 };
 
 struct PatternPlan {

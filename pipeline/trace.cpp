@@ -233,7 +233,7 @@ void trace_step(const TraceLevel& level, const TraceImage& image, TraceScratch& 
     });
   }
   // At the new angle another shift may be best.
-  if (around.dx() != 0 || around.dy() != 0) {
+  if (!image.regressed_next && (around.dx() != 0 || around.dy() != 0)) {
     shift(level, best, around.dx(), around.dy());
     around = settle(level, image, scratch, best, look_around(level, image, scratch, best));
   }

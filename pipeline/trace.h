@@ -60,6 +60,8 @@ struct TraceImage {
   // A candidate that scores less at first, at its angle and one step to either side, is not
   // followed.
   double hopeless_score = -1;
+  // A regression follows: the best shift will do, unsettled.
+  bool regressed_next = false;
 };
 
 // Where the samples of a candidate lie in the picture's level, with `rim` pixels around the

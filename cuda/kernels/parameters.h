@@ -463,7 +463,7 @@ struct TracePattern {
   int strip_rows;        // they make kTileFloats at most
   int most_followed;     // of the coarse search's candidates; 0: all
   int followed_unseen;   // of these, by their coarse score
-  int unused;
+  int regressed_next;    // 1: the best shift will do where the neighbours lead
 };
 static_assert(sizeof(TracePattern) == 160);
 

@@ -508,10 +508,11 @@ PATTERND_DEVICE void finish(const TracePattern& pattern, const TraceState& state
   candidate.visible = static_cast<double>(around.visible);
 }
 
-// All axes followed: at the new angle another shift may be best.
+// All axes followed: at the new angle another shift may be best. Where a regression follows it
+// finds the place from there.
 PATTERND_DEVICE void end_axes(const TracePattern& pattern, TraceState& state,
                               TracedCandidate& candidate) {
-  if (state.around.dx != 0 || state.around.dy != 0)
+  if (pattern.regressed_next == 0 && (state.around.dx != 0 || state.around.dy != 0))
     settle_from(shifted_to_best(pattern, state), kResettling, state);
   else
     finish(pattern, state, candidate);

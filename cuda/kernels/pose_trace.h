@@ -306,15 +306,20 @@ struct ShiftSums {
   float first, second, third;
 };
 PATTERND_DEVICE ShiftSums shift_sums(int poses, int pose, int shift, int pass) {
+  constexpr int kAtOnce = 4;
   const int warps = warps_of_each(poses);
   const int first = warps * population(static_cast<u32>(poses) & ((1U << pose) - 1U));
+  const float* sums = trace_memory().sums[pass][first] + shift;
   ShiftSums out = {};
-#pragma unroll 4
-  for (int warp = first; warp < first + warps; ++warp) {
-    const float(&sums)[kWarpSize] = trace_memory().sums[pass][warp];
-    out.first += sums[shift];
-    out.second += sums[kShifts + shift];
-    out.third += sums[2 * kShifts + shift];
+#pragma unroll 1
+  for (int left = warps; left > 0; left -= kAtOnce) {
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i, sums += kWarpSize) {
+      if (i >= left) continue;
+      out.first += sums[0];
+      out.second += sums[kShifts];
+      out.third += sums[2 * kShifts];
+    }
   }
   return out;
 }

@@ -261,20 +261,23 @@ void whole_frame(int patterns) {
   FrameResult result;
   result.matches.reserve(1000);
   std::vector<double> times;
-  StageTimes stages;
+  std::array<std::vector<std::int64_t>, kStageCount> stages_ns;
   for (int i = -5; i < 201; ++i) {
     const std::int64_t start_ns = monotonic_ns();
     require(processor->process(raw, result));
-    if (i >= 0) times.push_back(static_cast<double>(monotonic_ns() - start_ns) / 1000);
-    if (i == 100) stages = result.times;
+    if (i < 0) continue;
+    times.push_back(static_cast<double>(monotonic_ns() - start_ns) / 1000);
+    for (std::size_t s = 0; s < kStageCount; ++s) stages_ns[s].push_back(result.times.ns[s]);
   }
   std::sort(times.begin(), times.end());
   std::printf(
       "frame 1024x1024, %d patterns of 128x128, all angles: median %.1f us, p99 %.1f us, "
       "%zu matches\n  us:",
       patterns, times[100], times[198], result.matches.size());
-  for (std::size_t s = 0; s < kStageCount; ++s)
-    std::printf(" %s %.1f", kStageNames[s], static_cast<double>(stages.ns[s]) / 1000);
+  for (std::size_t s = 0; s < kStageCount; ++s) {
+    std::nth_element(stages_ns[s].begin(), stages_ns[s].begin() + 100, stages_ns[s].end());
+    std::printf(" %s %.1f", kStageNames[s], static_cast<double>(stages_ns[s][100]) / 1000);
+  }
   std::printf("\n  %s\n", processor->description().c_str());
   if (patterns > 1) return;
   const double alone = frames_per_second(config, raw, 1);

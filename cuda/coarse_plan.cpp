@@ -407,10 +407,10 @@ void Planner::choose_other_shapes(const Device& device) {
   plan_.list_shape.grid_x = static_cast<unsigned>(2 * device.properties().multiprocessors);
 
   plan_.planes_shape.block_x = 256;
-  plan_.planes_shape.grid_x = static_cast<unsigned>(p.plane_count);
+  plan_.planes_shape.grid_x = static_cast<unsigned>(p.plane_count + kClearBlocks);
 
   plan_.select_shape.block_x = kSelectThreads;
-  plan_.select_shape.grid_x = kFoundCapacity / kSelectThreads;
+  plan_.select_shape.grid_x = 32;
   plan_.select_shape.grid_y = static_cast<unsigned>(p.search_count);
 }
 

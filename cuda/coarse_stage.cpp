@@ -30,10 +30,13 @@ void lay_out_image(ScratchLayout& memory, const CoarsePlan::Reach& reach, Coarse
 
 Result<CoarseStage> CoarseStage::create(const std::shared_ptr<const Device>& device,
                                         std::shared_ptr<const CoarsePlan> plan,
-                                        const std::vector<DeviceView>& levels) {
+                                        const std::vector<DeviceView>& levels,
+                                        const StageClock& clock) {
   CoarseStage stage;
   stage.plan_ = std::move(plan);
   stage.parameters_ = stage.plan_->parameters;
+  stage.parameters_.search_moment = clock.address_of(StageClock::kSearch);
+  stage.parameters_.suppression_moment = clock.address_of(StageClock::kSuppression);
   Places places{stage.plan_->images, stage.plan_->groups, stage.plan_->planes};
   for (std::size_t i = 0; i < places.images.size(); ++i) {
     const DeviceView& level = levels[static_cast<std::size_t>(stage.plan_->levels[i])];
@@ -91,18 +94,18 @@ Result<void> CoarseStage::fill_places(const std::shared_ptr<const Device>& devic
 
 Result<void> CoarseStage::enqueue_search(const Stream& stream) const {
   const CoarseParameters& p = parameters_;
-  if (plan_->by_matrix_units) return stream.launch(plan_->score, plan_->score_shape, p);
-  if (auto ok = stream.launch(plan_->prepare, plan_->prepare_shape, p); !ok) return ok;
-  if (auto ok = stream.launch(plan_->bound, plan_->bound_shape, p); !ok) return ok;
-  if (auto ok = stream.launch(plan_->search, plan_->search_shape, p); !ok) return ok;
-  return stream.launch(plan_->judge, plan_->judge_shape, p);
+  if (plan_->by_matrix_units) return stream.launch_early(plan_->score, plan_->score_shape, p);
+  if (auto ok = stream.launch_early(plan_->prepare, plan_->prepare_shape, p); !ok) return ok;
+  if (auto ok = stream.launch_early(plan_->bound, plan_->bound_shape, p); !ok) return ok;
+  if (auto ok = stream.launch_early(plan_->search, plan_->search_shape, p); !ok) return ok;
+  return stream.launch_early(plan_->judge, plan_->judge_shape, p);
 }
 
 Result<void> CoarseStage::enqueue_suppression(const Stream& stream) const {
   const CoarseParameters& p = parameters_;
-  if (auto ok = stream.launch(plan_->peaks, plan_->list_shape, p); !ok) return ok;
-  if (auto ok = stream.launch(plan_->across, plan_->planes_shape, p); !ok) return ok;
-  return stream.launch(plan_->select, plan_->select_shape, p);
+  if (auto ok = stream.launch_early(plan_->peaks, plan_->list_shape, p); !ok) return ok;
+  if (auto ok = stream.launch_early(plan_->across, plan_->planes_shape, p); !ok) return ok;
+  return stream.launch_early(plan_->select, plan_->select_shape, p);
 }
 
 }  // namespace patternd::cuda

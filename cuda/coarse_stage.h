@@ -7,15 +7,18 @@
 
 #include "cuda/arena.h"
 #include "cuda/coarse_plan.h"
+#include "cuda/stage_clock.h"
 
 namespace patternd::cuda {
 
 class CoarseStage {
  public:
-  // Allocates what a frame needs. `levels` are the picture's, level 0 first.
+  // Allocates what a frame needs. `levels` are the picture's, level 0 first; `clock` must outlive
+  // it.
   [[nodiscard]] static Result<CoarseStage> create(const std::shared_ptr<const Device>& device,
                                                   std::shared_ptr<const CoarsePlan> plan,
-                                                  const std::vector<DeviceView>& levels);
+                                                  const std::vector<DeviceView>& levels,
+                                                  const StageClock& clock);
 
   // Enqueue, in this order: scores at all positions; then the finds of each pattern, best first.
   [[nodiscard]] Result<void> enqueue_search(const Stream& stream) const;

@@ -139,6 +139,7 @@ Result<void> Device::load_image(const std::string& wanted) {
     if (status == kSuccess) {
       image_ = image.name;
       image_architecture_ = image.architecture;
+      launches_early_ = waits_for_launches(image) && driver_->has_early_launches();
       return {};
     }
     module_ = nullptr;

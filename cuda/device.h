@@ -73,6 +73,8 @@ class Device {
   [[nodiscard]] const std::string& image() const { return image_; }
   // Whether kernels may multiply matrices (kernels/device.h): by the image's architecture.
   [[nodiscard]] bool has_matrix_units() const { return image_architecture_ >= 80; }
+  // Whether its kernels can be launched early (Stream::launch_early).
+  [[nodiscard]] bool launches_early() const { return launches_early_; }
   // "NVIDIA H200 (9.0, image sm_90)", and why a better image was passed over.
   [[nodiscard]] std::string description() const;
 
@@ -100,6 +102,7 @@ class Device {
   std::string image_;
   int image_architecture_ = 0;
   std::string passed_over_;
+  bool launches_early_ = false;
   mutable ReachableMemory reachable_;
   mutable std::atomic<bool> given_up_{false};
 };

@@ -26,6 +26,12 @@ struct DeviceImage {
   std::size_t size_bytes = 0;
 };
 
+// Whether its kernels wait for the launch before theirs, so that they may be launched before that
+// one has ended (kernels/device.h, await_launch_before): native code and PTX since Hopper.
+[[nodiscard]] inline bool waits_for_launches(const DeviceImage& image) {
+  return image.kind != ImageKind::kUniversal && image.architecture >= 90;
+}
+
 // Those of a generated table, in its order.
 [[nodiscard]] std::vector<DeviceImage> images_of(const PatterndImageRow* row);
 

@@ -34,6 +34,7 @@ Result<void> Driver::load(const std::string& library) {
   }
   PATTERND_CUDA_GRAPHS(PATTERND_CUDA_LOOK_UP)
   if (!missing.empty()) missing_graphs_ = "no graphs: the driver has no " + missing;
+  PATTERND_CUDA_EARLY_LAUNCHES(PATTERND_CUDA_LOOK_UP)
   PATTERND_CUDA_ARRAYS(PATTERND_CUDA_LOOK_UP)
 #undef PATTERND_CUDA_LOOK_UP
   return {};

@@ -26,12 +26,18 @@ class Driver {
 #define PATTERND_CUDA_MEMBER(member, symbol, arguments) Status(*member) arguments = nullptr;
   PATTERND_CUDA_REQUIRED(PATTERND_CUDA_MEMBER)
   PATTERND_CUDA_GRAPHS(PATTERND_CUDA_MEMBER)
-  PATTERND_CUDA_ARRAYS(PATTERND_CUDA_MEMBER)  // null where the driver lacks them
+  // Null where the driver lacks them.
+  PATTERND_CUDA_EARLY_LAUNCHES(PATTERND_CUDA_MEMBER)
+  PATTERND_CUDA_ARRAYS(PATTERND_CUDA_MEMBER)
 #undef PATTERND_CUDA_MEMBER
 
   // Whether the optional group "graphs" is there; else the reason, for status.
   [[nodiscard]] bool has_graphs() const { return missing_graphs_.empty(); }
   [[nodiscard]] const std::string& missing_graphs() const { return missing_graphs_; }
+  // Whether kernels can be launched early, in graphs too.
+  [[nodiscard]] bool has_early_launches() const {
+    return launch_kernel_ex != nullptr && version_ >= 12030;
+  }
   // 1000 · major + 10 · minor of the CUDA version that the driver supports.
   [[nodiscard]] int version() const { return version_; }
 

@@ -147,6 +147,25 @@ struct TextureDesc {
   int reserved[12] = {};
 };
 
+// CUlaunchAttribute, CUlaunchConfig.
+enum class LaunchAttributeId : int { kProgrammaticStreamSerialization = 6 };
+struct LaunchAttribute {
+  LaunchAttributeId id = LaunchAttributeId::kProgrammaticStreamSerialization;
+  char unused[8 - sizeof(int)] = {};
+  union {
+    char reserved[64];
+    int allowed;
+  } value{};
+};
+struct LaunchConfig {
+  unsigned grid_x = 1, grid_y = 1, grid_z = 1;
+  unsigned block_x = 1, block_y = 1, block_z = 1;
+  unsigned shared_bytes = 0;
+  StreamHandle stream = nullptr;
+  LaunchAttribute* attributes = nullptr;
+  unsigned attribute_count = 0;
+};
+
 // Every function that is called, once: X(member, symbol, (arguments)). The first list is what
 // Tegra K1's driver (CUDA 6.5) has, and must be there; each further list is an optional group, used
 // only where all of it is there.
@@ -216,6 +235,12 @@ struct TextureDesc {
   X(graph_launch, cuGraphLaunch, (GraphExecHandle exec, StreamHandle stream))           \
   X(event_record_with_flags, cuEventRecordWithFlags,                                    \
     (EventHandle event, StreamHandle stream, unsigned flags))
+
+// CUDA 11.8, used from 12.3 on, whose graphs know it: a launch that starts while the one before
+// ends.
+#define PATTERND_CUDA_EARLY_LAUNCHES(X) \
+  X(launch_kernel_ex, cuLaunchKernelEx, \
+    (const LaunchConfig* config, FunctionHandle function, void** parameters, void** extra))
 
 // Textures that are filled by a copy: for the study alone.
 #define PATTERND_CUDA_ARRAYS(X)                                                          \

@@ -24,10 +24,10 @@ Result<void> FrameSlot::allocate(const std::shared_ptr<const Device>& device) {
   auto stream = Stream::create(device);
   if (!stream) return tl::make_unexpected(stream.error());
   stream_ = std::move(*stream);
-  for (Event& moment : moments_) {
+  for (Event* moment : {&start_, &brought_}) {
     auto event = Event::create(device);
     if (!event) return tl::make_unexpected(event.error());
-    moment = std::move(*event);
+    *moment = std::move(*event);
   }
   auto done = Event::create_to_sleep_for(device);
   if (!done) return tl::make_unexpected(done.error());
@@ -38,8 +38,7 @@ Result<void> FrameSlot::allocate(const std::shared_ptr<const Device>& device) {
   if (auto ok = allocate_matcher(device); !ok) return ok;
   if (auto ok = allocate_blobs(device); !ok) return ok;
   // A graph of nothing is no graph.
-  const bool records =
-      !luma_->reads_in_place() || matcher_ || (blobs_ && !subtracts_frame_before());
+  const bool records = matcher_ || (blobs_ && !subtracts_frame_before());
   if (!device->driver().has_graphs() || !records) return {};
   auto graph = Graph::record(*stream_, [&] { return enqueue_stages(); });
   if (!graph) return tl::make_unexpected(graph.error());
@@ -69,16 +68,8 @@ Result<void> FrameSlot::allocate_blobs(const std::shared_ptr<const Device>& devi
   return {};
 }
 
-Result<void> FrameSlot::enqueue_luma(const FrameOnDevice& frame) {
-  if (auto ok = luma_->enqueue(*stream_, frame); !ok) return ok;
-  return stream_->record(moments_[1]);
-}
-
 // What is the same for every frame.
 Result<void> FrameSlot::enqueue_stages() {
-  if (!luma_->reads_in_place()) {
-    if (auto ok = enqueue_luma(luma_->input()); !ok) return ok;
-  }
   if (matcher_)
     if (auto ok = enqueue_search(); !ok) return ok;
   return blobs_ && !subtracts_frame_before() ? enqueue_blobs() : Result<void>();
@@ -86,22 +77,22 @@ Result<void> FrameSlot::enqueue_stages() {
 
 Result<void> FrameSlot::enqueue_search() {
   using Enqueue = Result<void> (GpuMatcher::*)(const Stream&) const;
-  constexpr std::array<Enqueue, kTimedStages.size() - 1> kStages = {
+  constexpr std::array<Enqueue, 5> kStages = {
       &GpuMatcher::enqueue_pyramid, &GpuMatcher::enqueue_search, &GpuMatcher::enqueue_suppression,
       &GpuMatcher::enqueue_trace, &GpuMatcher::enqueue_refine};
-  for (std::size_t i = 0; i < kStages.size(); ++i) {
-    if (auto ok = ((*matcher_).*kStages[i])(*stream_); !ok) return ok;
-    if (auto ok = stream_->record(moments_[i + 2]); !ok) return ok;
-  }
+  for (const Enqueue enqueue : kStages)
+    if (auto ok = ((*matcher_).*enqueue)(*stream_); !ok) return ok;
   return {};
 }
 
-// The frame to where the recorded stages find it, or those that read it where it lies.
+// The frame to where the recorded stages find it, or those that read it where it lies. The host is
+// done with this before the frame has arrived, so its launches cost nothing outside of the graph.
 Result<void> FrameSlot::bring(const RawImageView& frame) {
   const auto brought = luma_->upload_frame(*stream_, frame);
   if (!brought) return tl::make_unexpected(brought.error());
   if (brought->copied_by_host) ++copied_by_host_;
-  return luma_->reads_in_place() ? enqueue_luma(*brought) : Result<void>();
+  if (auto ok = luma_->enqueue(*stream_, *brought); !ok) return ok;
+  return stream_->record(brought_);
 }
 
 Result<void> FrameSlot::enqueue_blobs() {
@@ -111,7 +102,7 @@ Result<void> FrameSlot::enqueue_blobs() {
 }
 
 Result<void> FrameSlot::start(const RawImageView& frame, const FrameSlot* before) {
-  if (auto ok = stream_->record(moments_[0]); !ok) return ok;
+  if (auto ok = stream_->record(start_); !ok) return ok;
   if (auto ok = bring(frame); !ok) return ok;
   if (auto ok = graph_ ? graph_->replay(*stream_) : enqueue_stages(); !ok) return ok;
   if (!subtracts_frame_before()) return {};
@@ -123,12 +114,10 @@ Result<void> FrameSlot::start(const RawImageView& frame, const FrameSlot* before
 }
 
 Result<void> FrameSlot::read_times(StageTimes& times) const {
-  const std::size_t count = matcher_ ? kTimedStages.size() : 1;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto ns = moments_[i + 1].ns_since(moments_[i]);
-    if (!ns) return tl::make_unexpected(ns.error());
-    times[kTimedStages[i]] = *ns;
-  }
+  const auto rectify = brought_.ns_since(start_);
+  if (!rectify) return tl::make_unexpected(rectify.error());
+  times[Stage::kRectify] = *rectify;
+  if (matcher_) matcher_->read_times(times);
   if (!blobs_) return {};
   const auto ns = blob_moments_[1].ns_since(blob_moments_[0]);
   if (!ns) return tl::make_unexpected(ns.error());

@@ -41,10 +41,6 @@ class FrameSlot {
   [[nodiscard]] std::uint64_t copied_by_host() const { return copied_by_host_; }
 
  private:
-  // What is timed, in the order of the frame's way; a moment before each and one at the end.
-  static constexpr std::array<Stage, 6> kTimedStages = {
-      Stage::kRectify, Stage::kPyramid, Stage::kSearch, Stage::kNms, Stage::kTrace, Stage::kRefine};
-
   explicit FrameSlot(std::shared_ptr<const FramePlan> plan) : plan_(std::move(plan)) {}
   [[nodiscard]] Result<void> allocate(const std::shared_ptr<const Device>& device);
   [[nodiscard]] Result<void> allocate_matcher(const std::shared_ptr<const Device>& device);
@@ -52,15 +48,15 @@ class FrameSlot {
   [[nodiscard]] Result<void> enqueue_stages();
   [[nodiscard]] Result<void> bring(const RawImageView& frame);
   [[nodiscard]] Result<void> enqueue_search();
-  [[nodiscard]] Result<void> enqueue_luma(const FrameOnDevice& frame);
   [[nodiscard]] Result<void> enqueue_blobs();
   [[nodiscard]] bool subtracts_frame_before() const { return plan_->reference.is_frame_before(); }
   [[nodiscard]] Result<void> read_times(StageTimes& times) const;
 
   std::shared_ptr<const FramePlan> plan_;
   std::optional<Stream> stream_;
-  std::array<Event, kTimedStages.size() + 1> moments_;
-  Event done_;  // to wait for
+  Event start_;
+  Event brought_;  // and rectified
+  Event done_;     // to wait for
   std::optional<LumaStage> luma_;
   std::optional<GpuMatcher> matcher_;
   std::optional<GpuBlobStage> blobs_;

@@ -35,6 +35,9 @@ Result<GpuMatcher> GpuMatcher::create(const std::shared_ptr<const Device>& devic
   GpuMatcher matcher;
   matcher.base_ = base;
   matcher.reserve(*plan);
+  auto clock = StageClock::create(device, plan->trace.most_results());
+  if (!clock) return tl::make_unexpected(clock.error());
+  matcher.clock_ = std::move(*clock);
   auto pyramid = PyramidStage::create(device, base.width, base.height, base.format, plan->levels);
   if (!pyramid) return tl::make_unexpected(pyramid.error());
   matcher.pyramid_ = std::move(*pyramid);
@@ -42,11 +45,11 @@ Result<GpuMatcher> GpuMatcher::create(const std::shared_ptr<const Device>& devic
   for (int level = 1; level <= plan->levels; ++level)
     levels.push_back(matcher.pyramid_->level(level));
   // (Owned with the whole plan.)
-  auto coarse = CoarseStage::create(device, {plan, &plan->coarse}, levels);
+  auto coarse = CoarseStage::create(device, {plan, &plan->coarse}, levels, *matcher.clock_);
   if (!coarse) return tl::make_unexpected(coarse.error());
   matcher.coarse_ = std::move(*coarse);
-  auto trace =
-      TraceStage::create(device, {plan, &plan->trace}, levels, plan->valid, *matcher.coarse_);
+  auto trace = TraceStage::create(device, {plan, &plan->trace}, levels, plan->valid,
+                                  *matcher.coarse_, *matcher.clock_);
   if (!trace) return tl::make_unexpected(trace.error());
   matcher.trace_ = std::move(*trace);
   matcher.plan_ = std::move(plan);
@@ -63,7 +66,7 @@ void GpuMatcher::reserve(const GpuMatcherPlan& plan) {
 }
 
 Result<void> GpuMatcher::enqueue_pyramid(const Stream& stream) const {
-  return pyramid_->enqueue(stream, base_);
+  return pyramid_->enqueue(stream, base_, clock_->address_of(StageClock::kPyramid));
 }
 Result<void> GpuMatcher::enqueue_search(const Stream& stream) const {
   return coarse_->enqueue_search(stream);
@@ -75,7 +78,19 @@ Result<void> GpuMatcher::enqueue_trace(const Stream& stream) const {
   return trace_->enqueue_trace(stream);
 }
 Result<void> GpuMatcher::enqueue_refine(const Stream& stream) const {
-  return trace_->enqueue_refine(stream);
+  if (auto ok = trace_->enqueue_refine(stream); !ok) return ok;
+  return clock_->download(stream);
+}
+
+void GpuMatcher::read_times(StageTimes& times) const {
+  constexpr std::pair<Stage, StageClock::Moment> kStages[] = {
+      {Stage::kPyramid, StageClock::kPyramid},
+      {Stage::kSearch, StageClock::kSearch},
+      {Stage::kNms, StageClock::kSuppression},
+      {Stage::kTrace, StageClock::kTrace},
+      {Stage::kRefine, StageClock::kRefine}};
+  for (const auto& [stage, begun] : kStages)
+    times[stage] = clock_->ns_between(begun, static_cast<StageClock::Moment>(begun + 1));
 }
 
 Result<void> GpuMatcher::collect(std::vector<Match>& matches) {

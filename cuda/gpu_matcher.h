@@ -10,6 +10,7 @@
 #include "cuda/coarse_stage.h"
 #include "cuda/gpu_matcher_plan.h"
 #include "cuda/pyramid_stage.h"
+#include "cuda/stage_clock.h"
 #include "cuda/trace_stage.h"
 
 namespace patternd::cuda {
@@ -28,7 +29,9 @@ class GpuMatcher {
   [[nodiscard]] Result<void> enqueue_trace(const Stream& stream) const;
   [[nodiscard]] Result<void> enqueue_refine(const Stream& stream) const;
 
-  // After the stream has passed them: appends the matches, sorted. kExhausted where more candidates
+  // After the stream has passed them: sets how long each took.
+  void read_times(StageTimes& times) const;
+  // The same time: appends the matches, sorted. kExhausted where more candidates
   // came up than there is room for: the frame is the CPU's. Allocates nothing.
   [[nodiscard]] Result<void> collect(std::vector<Match>& matches);
 
@@ -39,6 +42,7 @@ class GpuMatcher {
 
   std::shared_ptr<const GpuMatcherPlan> plan_;
   DeviceView base_;
+  std::optional<StageClock> clock_;
   std::optional<PyramidStage> pyramid_;
   std::optional<CoarseStage> coarse_;
   std::optional<TraceStage> trace_;

@@ -50,6 +50,7 @@ CoarseJob take_coarse_job(PatternPlan& plan, PixelFormat format, const std::vect
   plan.pyramid.clear();
   job.config = plan.coarse;
   job.format = format;
+  static_assert(kMostCoarse <= kMostCandidates);
   job.most_selected = static_cast<int>(most_coarse(plan.search.params));
   return job;
 }

@@ -94,6 +94,10 @@ Result<SharedBuffer> SharedBuffer::create(const std::shared_ptr<const Device>& d
   return buffer;
 }
 
+MemoryMode memory_for_results(const Device& device) {
+  return device.properties().can_map_host_memory ? MemoryMode::kMapped : MemoryMode::kCopy;
+}
+
 Result<void> SharedBuffer::upload(const Stream& stream, std::size_t bytes) const {
   const Driver& api = stream.device()->driver();
   if (mode_ == MemoryMode::kCopy) {

@@ -64,6 +64,9 @@ class SharedBuffer {
   DeviceBuffer device_copy_;
 };
 
+// The mode for few bytes that the GPU writes once for the host: mapped on every GPU that can.
+[[nodiscard]] MemoryMode memory_for_results(const Device& device);
+
 // A texture object over a picture in the device's reach.
 class Texture {
  public:

@@ -26,7 +26,8 @@ Result<PyramidStage> PyramidStage::create(const std::shared_ptr<const Device>& d
   return stage;
 }
 
-Result<void> PyramidStage::enqueue(const Stream& stream, const DeviceView& base) const {
+Result<void> PyramidStage::enqueue(const Stream& stream, const DeviceView& base,
+                                   Address moment) const {
   for (int first = 0; first < levels(); first += kPyramidLevelsPerLaunch) {
     const DeviceView& in = first == 0 ? base : level(first);
     PyramidParameters p{};
@@ -34,10 +35,12 @@ Result<void> PyramidStage::enqueue(const Stream& stream, const DeviceView& base)
     p.levels[0] = as_parameter(in);
     for (int i = 1; i <= count; ++i) p.levels[i] = as_parameter(level(first + i));
     p.level_count = count + 1;
+    p.moment = first == 0 ? moment : 0;
+    const int row_bytes = in.width * (in.format == PixelFormat::kGray16 ? 2 : 1);
     Shape shape;
     shape.block_x = kPyramidThreads;
-    shape.grid_x = static_cast<unsigned>((in.width + kPyramidTile - 1) / kPyramidTile);
-    shape.grid_y = static_cast<unsigned>((in.height + kPyramidTile - 1) / kPyramidTile);
+    shape.grid_x = static_cast<unsigned>((row_bytes + kPyramidTileBytes - 1) / kPyramidTileBytes);
+    shape.grid_y = static_cast<unsigned>((in.height + kPyramidTileRows - 1) / kPyramidTileRows);
     if (auto ok = stream.launch(kernel_, shape, p); !ok) return ok;
   }
   return {};

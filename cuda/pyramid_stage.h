@@ -15,8 +15,10 @@ class PyramidStage {
   [[nodiscard]] static Result<PyramidStage> create(const std::shared_ptr<const Device>& device,
                                                    int width, int height, PixelFormat format,
                                                    int levels);
-  // `base` becomes level 0; enqueues one launch for each six levels.
-  [[nodiscard]] Result<void> enqueue(const Stream& stream, const DeviceView& base) const;
+  // `base` becomes level 0; enqueues one launch for each six levels. The first notes at `moment`
+  // when it begins (StageClock; 0: nowhere).
+  [[nodiscard]] Result<void> enqueue(const Stream& stream, const DeviceView& base,
+                                     Address moment) const;
   // Level 1 and up; level 0 is the caller's.
   [[nodiscard]] const DeviceView& level(int index) const {
     return levels_[static_cast<std::size_t>(index) - 1].view();

@@ -55,13 +55,38 @@ Result<Stream> Stream::create(const std::shared_ptr<const Device>& device) {
   return stream;
 }
 
-Result<void> Stream::launch_raw(const Kernel& kernel, const Shape& shape, void** arguments) const {
+namespace {
+
+Status launch_one(const Driver& api, StreamHandle stream, const Kernel& kernel, const Shape& shape,
+                  void** arguments) {
+  return api.launch_kernel(kernel.function, shape.grid_x, shape.grid_y, shape.grid_z, shape.block_x,
+                           shape.block_y, 1, shape.shared_bytes, stream, arguments, nullptr);
+}
+
+Status launch_one_early(const Driver& api, StreamHandle stream, const Kernel& kernel,
+                        const Shape& shape, void** arguments) {
+  LaunchAttribute early;
+  early.value.allowed = 1;
+  const LaunchConfig config = {shape.grid_x,
+                               shape.grid_y,
+                               shape.grid_z,
+                               shape.block_x,
+                               shape.block_y,
+                               1,
+                               shape.shared_bytes,
+                               stream,
+                               &early,
+                               1};
+  return api.launch_kernel_ex(&config, kernel.function, arguments, nullptr);
+}
+
+}  // namespace
+
+Result<void> Stream::launch_raw(const Kernel& kernel, const Shape& shape, void** arguments,
+                                bool early) const {
   const Driver& api = device_->driver();
-  if (auto ok = api.check(api.launch_kernel(kernel.function, shape.grid_x, shape.grid_y,
-                                            shape.grid_z, shape.block_x, shape.block_y, 1,
-                                            shape.shared_bytes, stream_.get(), arguments, nullptr),
-                          kernel.name);
-      !ok)
+  const auto launch = early ? launch_one_early : launch_one;
+  if (auto ok = api.check(launch(api, stream_.get(), kernel, shape, arguments), kernel.name); !ok)
     return ok;
   if (!synchronous_ || capturing_) return {};
   return api.check(api.stream_synchronize(stream_.get()), kernel.name);
@@ -95,8 +120,11 @@ Result<void> Stream::wait() const {
 }
 
 Result<void> Stream::wait(const Event& done, std::int64_t awake_ns) const {
+  const Driver& api = device_->driver();
   const std::int64_t start_ns = monotonic_ns();
-  while (!is_idle()) {
+  for (;;) {
+    const Status status = api.stream_query(stream_.get());
+    if (status != kNotReady) return api.check(status, "cuStreamQuery");
     if (monotonic_ns() - start_ns < awake_ns) {
       std::this_thread::yield();
       continue;
@@ -104,7 +132,6 @@ Result<void> Stream::wait(const Event& done, std::int64_t awake_ns) const {
     if (auto ok = record(done); !ok) return ok;
     if (auto ok = done.wait(); !ok) return ok;
   }
-  return wait();  // which tells of a failure
 }
 
 Result<Stream> open_first_gpu() {

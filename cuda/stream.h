@@ -48,7 +48,16 @@ class Stream {
   [[nodiscard]] Result<void> launch(const Kernel& kernel, const Shape& shape,
                                     Parameters parameters) const {
     void* arguments[] = {&parameters};
-    return launch_raw(kernel, shape, arguments);
+    return launch_raw(kernel, shape, arguments, false);
+  }
+  // The same for a kernel that begins with await_launch_before(): where GPU, image and driver can,
+  // its blocks take their places while the launch before it ends, which saves the way from the one
+  // to the other. Behind anything else than a launch it starts as any.
+  template <class Parameters>
+  [[nodiscard]] Result<void> launch_early(const Kernel& kernel, const Shape& shape,
+                                          Parameters parameters) const {
+    void* arguments[] = {&parameters};
+    return launch_raw(kernel, shape, arguments, device_->launches_early());
   }
   [[nodiscard]] Result<void> record(const Event& event) const;
   // What is enqueued from now on waits for what another stream had enqueued up to `event`.
@@ -65,8 +74,8 @@ class Stream {
 
  private:
   friend class Graph;
-  [[nodiscard]] Result<void> launch_raw(const Kernel& kernel, const Shape& shape,
-                                        void** arguments) const;
+  [[nodiscard]] Result<void> launch_raw(const Kernel& kernel, const Shape& shape, void** arguments,
+                                        bool early) const;
   std::shared_ptr<const Device> device_;
   Owner<StreamHandle> stream_;
   bool capturing_ = false;

@@ -198,7 +198,6 @@ class Planner {
 
 Result<void> Planner::find_kernels() {
   const std::pair<Kernel*, const char*> wanted[] = {{&plan_.glance, "patternd_trace_glance"},
-                                                    {&plan_.follow, "patternd_trace_follow"},
                                                     {&plan_.step, "patternd_trace_step"},
                                                     {&plan_.keep, "patternd_trace_keep"},
                                                     {&plan_.refine, "patternd_refine_pose"}};

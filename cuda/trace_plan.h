@@ -38,12 +38,17 @@ struct TracePlan {
     Shape shape;
   };
 
+  // Places for results of all patterns.
+  [[nodiscard]] std::size_t most_results() const {
+    return static_cast<std::size_t>(search_count) * static_cast<std::size_t>(last.result_limit);
+  }
+
   int search_count = 0;
   int team_limit = 0;  // candidates of a search that a launch with teams may have
   std::vector<Step> steps;
   LastStep last;
   DeviceBuffer tables;
-  Kernel glance, follow, step, keep, refine;
+  Kernel glance, step, keep, refine;
 };
 
 }  // namespace patternd::cuda

@@ -17,7 +17,7 @@ Result<TraceStage> TraceStage::create(const std::shared_ptr<const Device>& devic
                                       std::shared_ptr<const TracePlan> plan,
                                       const std::vector<DeviceView>& levels,
                                       const std::vector<DevicePicture>& valid,
-                                      const CoarseStage& coarse) {
+                                      const CoarseStage& coarse, const StageClock& clock) {
   TraceStage stage;
   stage.plan_ = std::move(plan);
   TraceParameters& p = stage.parameters_;
@@ -32,7 +32,7 @@ Result<TraceStage> TraceStage::create(const std::shared_ptr<const Device>& devic
     return tl::make_unexpected(ok.error());
   if (auto ok = stage.allocate_scratch(device); !ok) return tl::make_unexpected(ok.error());
   if (auto ok = stage.allocate_results(device); !ok) return tl::make_unexpected(ok.error());
-  stage.set_refinement();
+  stage.set_refinement(clock);
   return stage;
 }
 
@@ -70,8 +70,9 @@ Result<void> TraceStage::allocate_scratch(const std::shared_ptr<const Device>& d
   const auto searches = static_cast<std::size_t>(p.search_count);
   auto scratch = cuda::allocate_scratch(device, [&](ScratchLayout& memory) {
     p.losers = memory.take(searches * kMostLosers * sizeof(TracedLoser));
-    p.sorted =
+    p.next =
         memory.take(searches * static_cast<std::size_t>(p.select_limit) * sizeof(TracedCandidate));
+    p.glances_done = memory.take(searches * sizeof(unsigned));
     const std::size_t teams = std::max(searches * static_cast<std::size_t>(p.team_limit),
                                        static_cast<std::size_t>(plan_->last.team_limit));
     p.teams = memory.take(teams * sizeof(PoseTeam));
@@ -87,19 +88,20 @@ Result<void> TraceStage::allocate_results(const std::shared_ptr<const Device>& d
   candidates_offset_ = aligned(searches * sizeof(ResultHeader));
   losers_offset_ = candidates_offset_ + aligned(searches * limit * sizeof(TracedCandidate));
   const std::size_t bytes = losers_offset_ + searches * kMostLosers * sizeof(TracedLoser);
-  // Few bytes that the GPU writes once: mapped memory on every GPU that can.
-  const MemoryMode mode =
-      device->properties().can_map_host_memory ? MemoryMode::kMapped : MemoryMode::kCopy;
-  auto results = SharedBuffer::create(device, mode, bytes);
+  auto results = SharedBuffer::create(device, memory_for_results(*device), bytes);
   if (!results) return tl::make_unexpected(results.error());
   results_ = std::move(*results);
   std::memset(results_.host(), 0, bytes);
   return {};
 }
 
-void TraceStage::set_refinement() {
+void TraceStage::set_refinement(const StageClock& clock) {
   const TracePlan::LastStep& last = plan_->last;
   refine_.trace = parameters_;
+  if (plan_->steps.size() % 2 != 0) refine_.trace.candidates = parameters_.next;
+  parameters_.moment = clock.address_of(StageClock::kTrace);
+  refine_.trace.moment = clock.address_of(StageClock::kRefine);
+  refine_.ends = clock.ends();
   refine_.trace.patterns = last.patterns;
   refine_.trace.regressions = last.regressions;
   refine_.trace.team_limit = last.team_limit;
@@ -117,8 +119,8 @@ Result<void> TraceStage::enqueue_trace(const Stream& stream) const {
   Shape searches;
   searches.block_x = kKeepThreads;
   searches.grid_x = static_cast<unsigned>(parameters_.search_count);
+  TraceParameters p = parameters_;
   for (const TracePlan::Step& step : plan_->steps) {
-    TraceParameters p = parameters_;
     p.patterns = step.patterns;
     p.regressions = step.regressions;
     p.team_blocks = step.team_blocks;
@@ -127,17 +129,20 @@ Result<void> TraceStage::enqueue_trace(const Stream& stream) const {
     if (step.chooses) {
       Shape glances = step.shape;
       glances.grid_x = step.glances;
-      if (auto ok = stream.launch(plan_->glance, glances, p); !ok) return ok;
-      if (auto ok = stream.launch(plan_->follow, searches, p); !ok) return ok;
+      if (auto ok = stream.launch_early(plan_->glance, glances, p); !ok) return ok;
+      p.moment = 0;
     }
-    if (auto ok = stream.launch(plan_->step, teams, p); !ok) return ok;
-    if (auto ok = stream.launch(plan_->keep, searches, p); !ok) return ok;
+    if (auto ok = stream.launch_early(plan_->step, teams, p); !ok) return ok;
+    p.moment = 0;
+    if (auto ok = stream.launch_early(plan_->keep, searches, p); !ok) return ok;
+    // What goes on lies there now.
+    std::swap(p.candidates, p.next);
   }
   return {};
 }
 
 Result<void> TraceStage::enqueue_refine(const Stream& stream) const {
-  if (auto ok = stream.launch(plan_->refine, plan_->last.shape, refine_); !ok) return ok;
+  if (auto ok = stream.launch_early(plan_->refine, plan_->last.shape, refine_); !ok) return ok;
   return results_.download(stream, results_.size_bytes());
 }
 

@@ -7,6 +7,7 @@
 
 #include "cuda/coarse_stage.h"
 #include "cuda/picture.h"
+#include "cuda/stage_clock.h"
 #include "cuda/stream.h"
 #include "cuda/trace_plan.h"
 
@@ -24,12 +25,13 @@ struct FoundPattern {
 class TraceStage {
  public:
   // Allocates what a frame needs. `levels` are the picture's, level 0 first; `valid` their masks
-  // (empty: all valid), which must outlive this stage, as the coarse stage must.
+  // (empty: all valid), which must outlive this stage, as the coarse stage and the clock must.
   [[nodiscard]] static Result<TraceStage> create(const std::shared_ptr<const Device>& device,
                                                  std::shared_ptr<const TracePlan> plan,
                                                  const std::vector<DeviceView>& levels,
                                                  const std::vector<DevicePicture>& valid,
-                                                 const CoarseStage& coarse);
+                                                 const CoarseStage& coarse,
+                                                 const StageClock& clock);
 
   // Enqueue: all levels but the finest; then the finest, whose results land in host memory.
   [[nodiscard]] Result<void> enqueue_trace(const Stream& stream) const;
@@ -43,7 +45,7 @@ class TraceStage {
                                            const std::vector<DevicePicture>& valid);
   [[nodiscard]] Result<void> allocate_scratch(const std::shared_ptr<const Device>& device);
   [[nodiscard]] Result<void> allocate_results(const std::shared_ptr<const Device>& device);
-  void set_refinement();
+  void set_refinement(const StageClock& clock);
 
   std::shared_ptr<const TracePlan> plan_;
   std::vector<Texture> textures_;

@@ -50,7 +50,7 @@ bool in_roi(const std::optional<Roi>& roi, const Match& match) {
 }  // namespace
 
 std::size_t most_coarse(const SearchParams& params) {
-  return static_cast<std::size_t>(std::clamp(40 * params.max_matches, 100, 4000));
+  return static_cast<std::size_t>(std::clamp(40 * params.max_matches, 100, kMostCoarse));
 }
 
 std::size_t most_followed(const SearchParams& params) {

@@ -16,6 +16,7 @@ namespace patternd {
 // Candidates that go on from the coarsest level: generous beside the matches wanted. A pattern of
 // 60 pixels has 7×8 there, and hundreds of places look as much like it as it does itself.
 [[nodiscard]] std::size_t most_coarse(const SearchParams& params);
+inline constexpr int kMostCoarse = 4000;  // of any search
 // Of those, how many are followed down. The first third goes by the coarse score; for the rest one
 // look at the level below decides, which has four times the pixels and tells them apart better.
 [[nodiscard]] std::size_t most_followed(const SearchParams& params);

@@ -87,6 +87,14 @@ TEST(DeviceImage, GivesATestTheFormThatItNamesWhateverTheGpu) {
   }
 }
 
+TEST(DeviceImage, WaitsForTheLaunchAheadSinceHopperButNotInTheUniversalImage) {
+  EXPECT_FALSE(waits_for_launches({"sm_89", ImageKind::kNative, 89, "", 0}));
+  EXPECT_TRUE(waits_for_launches({"sm_90", ImageKind::kNative, 90, "", 0}));
+  EXPECT_TRUE(waits_for_launches({"compute_120", ImageKind::kPtx, 120, "", 0}));
+  EXPECT_FALSE(waits_for_launches({"universal", ImageKind::kUniversal, 70, "", 0}));
+  EXPECT_FALSE(waits_for_launches({"universal", ImageKind::kUniversal, 100, "", 0}));
+}
+
 TEST(DeviceImage, NamesWhatThereIsWhereNothingSuits) {
   EXPECT_THAT(names_for(9, 0, "sm_75"),
               ElementsAre("compute.image: sm_75 has nothing for this GPU (compute capability 9.0); "

@@ -35,6 +35,14 @@ static_assert(sizeof(TextureDesc) == sizeof(CUDA_TEXTURE_DESC));
 static_assert(offsetof(TextureDesc, filter_mode) == offsetof(CUDA_TEXTURE_DESC, filterMode));
 static_assert(offsetof(TextureDesc, flags) == offsetof(CUDA_TEXTURE_DESC, flags));
 static_assert(offsetof(TextureDesc, border_color) == offsetof(CUDA_TEXTURE_DESC, borderColor));
+static_assert(sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute));
+static_assert(offsetof(LaunchAttribute, value) == offsetof(CUlaunchAttribute, value));
+static_assert(sizeof(LaunchConfig) == sizeof(CUlaunchConfig));
+static_assert(offsetof(LaunchConfig, block_x) == offsetof(CUlaunchConfig, blockDimX));
+static_assert(offsetof(LaunchConfig, shared_bytes) == offsetof(CUlaunchConfig, sharedMemBytes));
+static_assert(offsetof(LaunchConfig, stream) == offsetof(CUlaunchConfig, hStream));
+static_assert(offsetof(LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
+static_assert(offsetof(LaunchConfig, attribute_count) == offsetof(CUlaunchConfig, numAttrs));
 static_assert(sizeof(TextureHandle) == sizeof(CUtexObject));
 static_assert(sizeof(DevicePointer) == sizeof(CUdeviceptr));
 
@@ -75,6 +83,8 @@ TEST(CudaDriverApi, HasTheNumbersOfTheDriversHeader) {
   EXPECT_TRUE(same(FilterMode::kPoint, CU_TR_FILTER_MODE_POINT));
   EXPECT_TRUE(same(FilterMode::kLinear, CU_TR_FILTER_MODE_LINEAR));
   EXPECT_TRUE(same(kTextureReadAsInteger, CU_TRSF_READ_AS_INTEGER));
+  EXPECT_TRUE(same(LaunchAttributeId::kProgrammaticStreamSerialization,
+                   CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION));
 }
 
 TEST(CudaDriverApi, AsksForTheAttributesThatItNames) {

@@ -169,6 +169,27 @@ TEST(DeviceImages, HaveTheSameKernelsAndParametersFromBothCompilers) {
   EXPECT_EQ(native, wide);
 }
 
+// What Stream::launch_early starts before the launch ahead of it has ended.
+TEST(DeviceImages, WaitForTheLaunchAheadInEveryKernelOfTheSearchSinceHopper) {
+  const std::string text = newest_ptx();
+  const std::regex target(R"(\.target sm_(\d+))");
+  std::smatch found;
+  if (!std::regex_search(text, found, target) || std::stoi(found[1]) < 90)
+    GTEST_SKIP() << "nvcc is not here, or knows no GPU since Hopper";
+  const std::regex entry(R"(\.entry (patternd_(pyramid|coarse|suppress|trace|refine)_\w+))");
+  int kernels = 0;
+  for (std::sregex_iterator i(text.begin(), text.end(), entry), end; i != end; ++i) {
+    const auto start = static_cast<std::size_t>(i->position());
+    const std::string body = text.substr(start, text.find("\n}\n", start) - start);
+    const std::size_t wait = body.find("griddepcontrol.wait");
+    ASSERT_NE(wait, std::string::npos) << (*i)[1];
+    // Nothing of memory before it.
+    EXPECT_EQ(body.substr(0, wait).find(".global"), std::string::npos) << (*i)[1];
+    ++kernels;
+  }
+  EXPECT_GT(kernels, 10);
+}
+
 // The study's image is made by the same rule and never part of the service's.
 TEST(DeviceImages, KeepTheStudysKernelsApart) {
   const std::string study = read_from(PATTERND_STUDY_IMAGE_DIR, file_of(kBeforeVolta));

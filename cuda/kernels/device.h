@@ -87,6 +87,26 @@ PATTERND_DEVICE void device_fence() {
   __threadfence();
 #endif
 }
+// First of all in a kernel that Stream::launch_early starts while the launch before it ends: waits
+// until that one is done and what it wrote is known. Nothing where the GPU has no such launches.
+PATTERND_DEVICE void await_launch_before() {
+#if PATTERND_ARCH >= 900 && !defined(__clang__)
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+// The next launch's blocks may take their places once all of this one's have come here. They wait
+// in vain where others could work: for kernels that are done in a few microseconds.
+PATTERND_DEVICE void let_next_launch_start() {
+#if PATTERND_ARCH >= 900 && !defined(__clang__)
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+// The GPU's clock, in nanoseconds; in steps of up to a microsecond on older ones.
+PATTERND_DEVICE u64 gpu_clock_ns() {
+  u64 now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now) : : "memory");
+  return now;
+}
 
 // ---- Memory -------------------------------------------------------------------------------------
 // A parameter's 64-bit address as a pointer to global memory (so that the compiler emits ld.global,
@@ -102,6 +122,12 @@ PATTERND_DEVICE T* global(u64 address) {
   __builtin_assume(__isGlobal(pointer));
   return pointer;
 #endif
+}
+
+// One thread of the launch notes the time where the host reads it; 0: nowhere.
+PATTERND_DEVICE void note_moment(u64 address) {
+  if (address != 0 && block_x() == 0 && block_y() == 0 && thread_x() == 0)
+    *global<u64>(address) = gpu_clock_ns();
 }
 
 struct alignas(16) Float4 {

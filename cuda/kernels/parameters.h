@@ -78,15 +78,17 @@ struct PyramidLevel {
   int height;
   int unused;
 };
-inline constexpr int kPyramidTile = 64;            // pixels of the first level that a block takes
-inline constexpr int kPyramidThreads = 256;        // a block
+inline constexpr int kPyramidTileBytes = 128;      // of a row of the first level that a block takes
+inline constexpr int kPyramidTileRows = 64;        // and how many rows
+inline constexpr int kPyramidThreads = 256;        // a block: one for 16 bytes of two rows
 inline constexpr int kPyramidLevelsPerLaunch = 6;  // that a tile yields
 struct PyramidParameters {
   PyramidLevel levels[kPyramidLevelsPerLaunch + 1];  // [0] is read, the others are written
+  Address moment;                                    // see note_moment
   int level_count;                                   // the one read included
   int unused;
 };
-static_assert(sizeof(PyramidParameters) == 176);
+static_assert(sizeof(PyramidParameters) == 184);
 
 // ---- coarse search ------------------------------------------------------------------------------
 inline constexpr int kCoarseBlock = 16;     // positions that share a class, as on the CPU (kBlock)
@@ -343,7 +345,10 @@ struct CoarseFound {
 
 inline constexpr int kPeakCapacity = 1024;   // a plane; more: overflow
 inline constexpr int kFoundCapacity = 8192;  // a pattern; more: overflow
+inline constexpr int kClearBlocks = 16;      // that clear what the search wrote
 inline constexpr int kSelectThreads = 256;   // a block of the selection
+inline constexpr int kSelectLanes = 8;       // of these for each find
+inline constexpr int kSelectScores = 1024;   // that a block compares with at a time
 
 // Counters that a frame starts from zero. `overflow` not zero: more was found than there is room
 // for, and the frame is the CPU's.
@@ -379,6 +384,8 @@ struct CoarseParameters {
   Address looks;            // CoarseLook[look_capacity]
   Address octets;           // CoarseOctet[]
   Address slices;           // CoarseSlice[]
+  Address search_moment;    // see note_moment
+  Address suppression_moment;
   int image_count;
   int group_count;
   int pair_count;
@@ -393,7 +400,7 @@ struct CoarseParameters {
   int tile_pitch;     // floats (matrix units: words) a row of pixels in shared memory
   int tile_words;     // matrix units: of one kind of word
 };
-static_assert(sizeof(CoarseParameters) == 200);
+static_assert(sizeof(CoarseParameters) == 216);
 
 // ---- trace and refine ---------------------------------------------------------------------------
 // A place where a pattern may be; (x, y) is where its centre lies, in level-0 pixels.
@@ -476,7 +483,8 @@ struct TracedLoser {
 };
 inline constexpr int kMostLosers = 512;  // a pattern
 
-inline constexpr int kKeepThreads = 256;  // a block of the choice of what goes on
+inline constexpr int kKeepThreads = 512;      // a block of the choice of what goes on
+inline constexpr int kMostCandidates = 4096;  // a pattern
 
 // Blocks can sum over one candidate's pixels together, which are cut into the same pieces however
 // many blocks there are.
@@ -501,18 +509,20 @@ struct TraceParameters {
   Address patterns;      // TracePattern[search_count], of this step
   Address regressions;   // RefinePattern[search_count]: followed by regression where `used`
   Address candidates;    // TracedCandidate[search_count][select_limit]
-  Address sorted;        // the same again, to sort into
+  Address next;          // the same again, for those that go on to the next step
   Address counts;        // int[search_count]
   Address losers;        // TracedLoser[search_count][kMostLosers]
   Address loser_counts;  // int[search_count]
   Address counters;      // CoarseCounters
   Address teams;         // PoseTeam[search_count][team_limit]; refinement's: [team_limit]
+  Address glances_done;  // unsigned[search_count], all zero between launches
+  Address moment;        // see note_moment
   int search_count;
   int select_limit;
   int team_limit;   // candidates of a search (in refinement: of all) that may have a team each
   int team_blocks;  // a candidate; in refinement: at most
 };
-static_assert(sizeof(TraceParameters) == 96);
+static_assert(sizeof(TraceParameters) == 112);
 
 // T, 1, q_x, q_y, T·q_x, T·q_y, then the derivatives by x, y, angle and scale.
 inline constexpr int kRegressors = 10;
@@ -552,10 +562,11 @@ struct RefineParameters {
   Address headers;        // ResultHeader[search_count]
   Address results;        // TracedCandidate[search_count][result_limit]
   Address result_losers;  // TracedLoser[search_count][kMostLosers]
+  Address ends;           // u64[search_count][result_limit]: when each was done, by the GPU's clock
   int result_limit;
   int unused;
 };
-static_assert(sizeof(RefineParameters) == 152);
+static_assert(sizeof(RefineParameters) == 176);
 // Ranges that a pose is put back into after refinement.
 inline constexpr int kMostAngleRanges = 16;
 struct AllowedPoses {

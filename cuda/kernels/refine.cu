@@ -223,6 +223,8 @@ PATTERND_DEVICE void refine_candidate(const RefineParameters& p, int search) {
 // grid: a block a search for its header, then the workers.
 PATTERND_KERNEL __launch_bounds__(kMostRefineThreads, 1)
     patternd_refine_pose(const RefineParameters p) {
+  await_launch_before();
+  note_moment(p.trace.moment);
   const int headers = p.trace.search_count;
   if (block_x() < headers) {
     write_header(p, block_x());
@@ -235,11 +237,12 @@ PATTERND_KERNEL __launch_bounds__(kMostRefineThreads, 1)
     if (take_job(p, turn)) {
       refine_candidate(p, turn.search);
       block_barrier();
-      if (team_memory().member == 0)
-        copy_words(global<TracedCandidate>(p.results) +
-                       static_cast<i64>(turn.search) * p.result_limit + turn.index,
-                   &refine_job().candidate,
+      const i64 place = static_cast<i64>(turn.search) * p.result_limit + turn.index;
+      if (team_memory().member == 0) {
+        copy_words(global<TracedCandidate>(p.results) + place, &refine_job().candidate,
                    static_cast<int>(sizeof(TracedCandidate) / sizeof(u32)));
+        if (thread_x() == 0) global<u64>(p.ends)[place] = gpu_clock_ns();
+      }
     }
     leave_team();
   }

@@ -49,6 +49,9 @@ PATTERND_DEVICE bool beaten_by_neighbour(const CoarsePlane& plane, const CoarseP
 }
 
 PATTERND_KERNEL __launch_bounds__(128) patternd_suppress_peaks(const CoarseParameters p) {
+  await_launch_before();
+  note_moment(p.suppression_moment);
+  let_next_launch_start();
   const u32 stored = stored_positions(p);
   for (u32 i = static_cast<u32>(block_x() * threads_x() + thread_x()); i < stored;
        i += static_cast<u32>(blocks_x() * threads_x())) {
@@ -65,10 +68,10 @@ PATTERND_KERNEL __launch_bounds__(128) patternd_suppress_peaks(const CoarseParam
   }
 }
 
-PATTERND_DEVICE void clear_scores(const CoarseParameters& p) {
+PATTERND_DEVICE void clear_scores(const CoarseParameters& p, int block) {
   const u32 stored = stored_positions(p);
-  for (u32 i = static_cast<u32>(block_x() * threads_x() + thread_x()); i < stored;
-       i += static_cast<u32>(blocks_x() * threads_x())) {
+  for (u32 i = static_cast<u32>(block * threads_x() + thread_x()); i < stored;
+       i += static_cast<u32>(kClearBlocks * threads_x())) {
     const CoarsePosition at = global<const CoarsePosition>(p.positions)[i];
     const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[at.plane];
     global<float>(plane.scores)[at.y * plane.blocks * kCoarseBlock + at.x] = 0.0F;
@@ -121,31 +124,84 @@ PATTERND_DEVICE bool beats(const CoarsePeak& peak, float score, float x, float y
          (peak.score > score || (peak.score == score && wins_ties));
 }
 
-// One block a plane; a thread takes a pair of peaks at a time, of the plane and of one beside it.
+// A plane beside the block's, in shared memory.
+struct Neighbour {
+  PlanePeaks peaks;
+  float dx;  // from the block's plane's positions to its
+  float dy;
+  bool wins_ties;
+};
+
+// One warp, a neighbour a lane: all are read at once.
+PATTERND_DEVICE void load_neighbours(const CoarseParameters& p, const CoarsePlane& plane, int limit,
+                                     int first, int count, Neighbour (&neighbours)[kWarpSize]) {
+  const int lane = thread_x();
+  if (lane >= count) return;
+  const int other = global<const int>(p.neighbours)[first + lane];
+  const CoarsePlane& next = global<const CoarsePlane>(p.planes)[other];
+  neighbours[lane] = {peaks_of(p, other, limit), plane.phase_x - next.phase_x,
+                      plane.phase_y - next.phase_y, other < block_x()};
+}
+
+// Pair number `pair` of the plane's peaks and a neighbour's: where the neighbour's may be, and
+// beats the plane's, that one's bit is set.
+PATTERND_DEVICE void compare(const PlanePeaks& own, const Neighbour& neighbour, int pair,
+                             const PeakBits& worse, PeakBits& beaten) {
+  const int theirs = pair / own.count;
+  const int i = pair - theirs * own.count;
+  const CoarsePeak& peak = own.peaks[i];
+  if ((neighbour.peaks.all || !has_bit(worse, theirs)) &&
+      beats(neighbour.peaks.peaks[theirs], peak.score, static_cast<float>(peak.x) + neighbour.dx,
+            static_cast<float>(peak.y) + neighbour.dy, neighbour.wins_ties))
+    atomic_set_bits(beaten + i / 32, 1U << i % 32);
+}
+
+// Pairs with all neighbours of which every peak may be, one a thread at a time.
+PATTERND_DEVICE void compare_all(const PlanePeaks& own, const Neighbour (&neighbours)[kWarpSize],
+                                 int count, const PeakBits& worse, PeakBits& beaten) {
+  int n = 0;
+  int before = 0;
+  for (int pair = thread_x();; pair += threads_x()) {
+    for (; n < count; ++n) {
+      const PlanePeaks& peaks = neighbours[n].peaks;
+      const int pairs = peaks.all ? own.count * peaks.count : 0;
+      if (pair - before < pairs) break;
+      before += pairs;
+    }
+    if (n == count) return;
+    compare(own, neighbours[n], pair - before, worse, beaten);
+  }
+}
+
+// One block a plane, and behind them those that clear.
 PATTERND_KERNEL __launch_bounds__(256) patternd_suppress_across(const CoarseParameters p) {
   __shared__ PeakBits beaten;
   __shared__ PeakBits worse;
-  clear_scores(p);
+  __shared__ Neighbour neighbours[kWarpSize];
+  await_launch_before();
+  let_next_launch_start();
   const int index = block_x();
+  if (index >= p.plane_count) {
+    clear_scores(p, index - p.plane_count);
+    return;
+  }
   const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[index];
   const int limit = global<const CoarseLimits>(p.limits)[plane.search].peaks_per_plane;
   const PlanePeaks own = peaks_of(p, index, limit);
+  if (own.count == 0) return;
   mark_worse(own, limit, beaten);
-  for (int n = plane.neighbour_begin; own.count > 0 && n < plane.neighbour_end; ++n) {
-    const int other = global<const int>(p.neighbours)[n];
-    const CoarsePlane& next = global<const CoarsePlane>(p.planes)[other];
-    const PlanePeaks others = peaks_of(p, other, limit);
-    if (!others.all) mark_worse(others, limit, worse);
-    const float dx = plane.phase_x - next.phase_x;
-    const float dy = plane.phase_y - next.phase_y;
-    for (int pair = thread_x(); pair < own.count * others.count; pair += threads_x()) {
-      const int theirs = pair / own.count;
-      const int i = pair - theirs * own.count;
-      const CoarsePeak& peak = own.peaks[i];
-      if ((others.all || !has_bit(worse, theirs)) &&
-          beats(others.peaks[theirs], peak.score, static_cast<float>(peak.x) + dx,
-                static_cast<float>(peak.y) + dy, other < index))
-        atomic_set_bits(beaten + i / 32, 1U << i % 32);
+  for (int first = plane.neighbour_begin; first < plane.neighbour_end; first += kWarpSize) {
+    const int count = minimum(kWarpSize, plane.neighbour_end - first);
+    block_barrier();
+    if (thread_x() < kWarpSize) load_neighbours(p, plane, limit, first, count, neighbours);
+    block_barrier();
+    compare_all(own, neighbours, count, worse, beaten);
+    for (int n = 0; n < count; ++n) {
+      const PlanePeaks& peaks = neighbours[n].peaks;
+      if (peaks.all) continue;
+      mark_worse(peaks, limit, worse);
+      for (int pair = thread_x(); pair < own.count * peaks.count; pair += threads_x())
+        compare(own, neighbours[n], pair, worse, beaten);
     }
   }
   block_barrier();
@@ -182,40 +238,58 @@ PATTERND_DEVICE TracedCandidate candidate_of(const CoarsePlane& plane, const Coa
   return out;
 }
 
-// grid: (256 finds, pattern). A find's place is the number of finds that are better.
+// How many of a pattern's finds are better than number `mine`; `kSelectLanes` threads side by side
+// count together. All threads.
+PATTERND_DEVICE int rank_of(const CoarseFound* found, int count, int mine) {
+  __shared__ float scores[kSelectScores];
+  const int lane = thread_x() % kSelectLanes;
+  const CoarseFound own = found[minimum(mine, count - 1)];
+  int rank = 0;
+#pragma unroll 1
+  for (int first = 0; first < count; first += kSelectScores) {
+    const int some = minimum(kSelectScores, count - first);
+    block_barrier();
+#pragma unroll 1
+    for (int i = thread_x(); i < some; i += kSelectThreads) scores[i] = found[first + i].score;
+    block_barrier();
+    int ties = 0;
+#pragma unroll 4
+    for (int j = lane; j < some; j += kSelectLanes) {
+      rank += scores[j] > own.score ? 1 : 0;
+      ties += scores[j] == own.score ? 1 : 0;
+    }
+    if (ties == 0) continue;
+      // Itself, as a rule.
+#pragma unroll 1
+    for (int j = lane; j < some; j += kSelectLanes)
+      if (scores[j] == own.score) rank += better_found(found[first + j], own) ? 1 : 0;
+  }
+  for (int lanes = 1; lanes < kSelectLanes; lanes *= 2) rank += shuffle_xor(rank, lanes);
+  return rank;
+}
+
+// grid: (some blocks, pattern). A find's place is the number of finds that are better.
 PATTERND_KERNEL __launch_bounds__(256) patternd_suppress_select(const CoarseParameters p) {
-  __shared__ float scores[kSelectThreads];
+  await_launch_before();
+  let_next_launch_start();
   const int search = block_y();
   const int count =
       minimum(static_cast<int>(global<const u32>(p.found_counts)[search]), kFoundCapacity);
   const int limit = global<const CoarseLimits>(p.limits)[search].selected;
   if (block_x() == 0 && thread_x() == 0)
     global<int>(p.selected_counts)[search] = minimum(count, limit);
-  if (block_x() * kSelectThreads >= count) return;
-  const CoarseFound* found =
+  const CoarseFound* all =
       global<const CoarseFound>(p.found) + static_cast<i64>(search) * kFoundCapacity;
-  const int mine = block_x() * kSelectThreads + thread_x();
-  const CoarseFound own = found[minimum(mine, count - 1)];
-  int rank = 0;
-  for (int first = 0; first < count; first += kSelectThreads) {
-    const int some = minimum(kSelectThreads, count - first);
-    block_barrier();
-    if (thread_x() < some) scores[thread_x()] = found[first + thread_x()].score;
-    block_barrier();
-    int ties = 0;
-#pragma unroll 8
-    for (int j = 0; j < some; ++j) {
-      rank += scores[j] > own.score ? 1 : 0;
-      ties += scores[j] == own.score ? 1 : 0;
-    }
-    const bool among_them = mine >= first && mine < first + some;
-    if (ties == (among_them ? 1 : 0)) continue;
-    for (int j = 0; j < some; ++j)
-      if (scores[j] == own.score) rank += better_found(found[first + j], own) ? 1 : 0;
+  constexpr int kFindsAtOnce = kSelectThreads / kSelectLanes;
+#pragma unroll 1
+  for (int first = block_x() * kFindsAtOnce; first < count; first += blocks_x() * kFindsAtOnce) {
+    const int mine = first + thread_x() / kSelectLanes;
+    const int rank = rank_of(all, count, mine);
+    if (thread_x() % kSelectLanes != 0 || mine >= count || rank >= limit) continue;
+    const CoarseFound& found = all[mine];
+    global<TracedCandidate>(p.selected)[static_cast<i64>(search) * p.select_limit + rank] =
+        candidate_of(global<const CoarsePlane>(p.planes)[found.plane], found);
   }
-  if (mine >= count || rank >= limit) return;
-  global<TracedCandidate>(p.selected)[static_cast<i64>(search) * p.select_limit + rank] =
-      candidate_of(global<const CoarsePlane>(p.planes)[own.plane], own);
 }
 
 }  // namespace patternd::cuda

@@ -107,12 +107,30 @@ TEST(GpuRectify, TakesOddSizes) {
   }
 }
 
+int different_pixels(const ImageView& a, const ImageView& b) {
+  int different = 0;
+  for (int y = 0; y < a.height; ++y)
+    for (int x = 0; x < a.width; ++x) different += level_at(a, x, y) != level_at(b, x, y) ? 1 : 0;
+  return different;
+}
+
+void expect_levels(const Stream& stream, const PyramidStage& stage, const Pyramid& expected) {
+  for (int level = 1; level <= stage.levels(); ++level) {
+    SCOPED_TRACE(level);
+    const DeviceView& view = stage.level(level);
+    auto out = Image::create(view.width, view.height, view.format);
+    ASSERT_TRUE(download(stream, view, out->view()));
+    ASSERT_TRUE(stream.wait());
+    EXPECT_EQ(different_pixels(out->view(), expected.level(level)), 0);
+  }
+}
+
 TEST(GpuPyramid, GivesTheCpusPyramidToTheBit) {
   PATTERND_NEEDS_GPU();
   std::mt19937 random(6);
   for (const PixelFormat format : {PixelFormat::kGray8, PixelFormat::kGray16}) {
     for (const auto& [width, height] :
-         {std::pair{1, 1}, {7, 5}, {64, 64}, {641, 479}, {1024, 1000}}) {
+         {std::pair{1, 1}, {7, 5}, {64, 64}, {129, 66}, {641, 479}, {1024, 1000}}) {
       SCOPED_TRACE(width);
       const int levels = std::min(8, deepest_level(width, height));
       const Image input = make_picture(width, height, format, Content::kNoise, random);
@@ -124,18 +142,8 @@ TEST(GpuPyramid, GivesTheCpusPyramidToTheBit) {
       auto stage = PyramidStage::create(device(), width, height, format, levels);
       ASSERT_TRUE(stream && base && stage);
       ASSERT_TRUE(upload(*stream, input.view(), base->view()));
-      ASSERT_TRUE(stage->enqueue(*stream, base->view()));
-      for (int level = 1; level <= levels; ++level) {
-        SCOPED_TRACE(level);
-        auto out = Image::create(width >> level, height >> level, format);
-        ASSERT_TRUE(download(*stream, stage->level(level), out->view()));
-        ASSERT_TRUE(stream->wait());
-        int wrong = 0;
-        for (int y = 0; y < out->height(); ++y)
-          for (int x = 0; x < out->width(); ++x)
-            wrong += level_at(out->view(), x, y) != level_at(expected->level(level), x, y) ? 1 : 0;
-        EXPECT_EQ(wrong, 0);
-      }
+      ASSERT_TRUE(stage->enqueue(*stream, base->view(), 0));
+      expect_levels(*stream, *stage, *expected);
     }
   }
 }

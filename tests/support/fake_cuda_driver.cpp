@@ -252,6 +252,12 @@ FAKE Status cuLaunchKernel(FunctionHandle function, unsigned grid_x, unsigned gr
     run(function, {grid_x, grid_y, block_x, block_y, shared_bytes}, parameters[0]);
   return status;
 }
+FAKE Status cuLaunchKernelEx(const LaunchConfig* config, FunctionHandle function, void** parameters,
+                             void** extra) {
+  return cuLaunchKernel(function, config->grid_x, config->grid_y, config->grid_z, config->block_x,
+                        config->block_y, config->block_z, config->shared_bytes, config->stream,
+                        parameters, extra);
+}
 FAKE Status cuTexObjectCreate(TextureHandle* texture, const ResourceDesc* resource,
                               const TextureDesc*, const void*) {
   *texture = texture_of(resource->resource.pitch2d);

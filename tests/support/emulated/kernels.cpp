@@ -50,7 +50,7 @@ const std::vector<Entry>& entries() {
       PATTERND_ENTRY(patternd_coarse_score),         PATTERND_ENTRY(patternd_suppress_peaks),
       PATTERND_ENTRY(patternd_suppress_across),      PATTERND_ENTRY(patternd_suppress_select),
       PATTERND_ENTRY(patternd_trace_step),           PATTERND_ENTRY(patternd_trace_glance),
-      PATTERND_ENTRY(patternd_trace_follow),         PATTERND_ENTRY(patternd_trace_keep),
+      PATTERND_ENTRY(patternd_trace_keep),
       PATTERND_ENTRY(patternd_refine_pose),          PATTERND_ENTRY(patternd_pyramid_halve_gray8),
       PATTERND_ENTRY(patternd_pyramid_halve_gray16), PATTERND_ENTRY(patternd_convert_luma),
       PATTERND_ENTRY(patternd_rectify_gray8),        PATTERND_ENTRY(patternd_rectify_gray8_second),

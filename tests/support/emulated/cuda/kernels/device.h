@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -17,7 +18,7 @@
 
 #define PATTERND_EMULATED 1
 #define PATTERND_ARCH 0
-#define PATTERND_KERNEL static void
+#define PATTERND_KERNEL [[maybe_unused]] static void
 #define PATTERND_DEVICE [[maybe_unused]] static inline
 #define PATTERND_DEVICE_CALL [[maybe_unused]] static
 #define __launch_bounds__(...)
@@ -112,10 +113,22 @@ PATTERND_DEVICE int blocks_y() { return emulated::now.blocks.y; }
 PATTERND_DEVICE void block_barrier() { emulated::barrier(); }
 PATTERND_DEVICE void warp_barrier() { emulated::exchange(emulated::Operation::kBarrier, 0, 0); }
 PATTERND_DEVICE void device_fence() {}
+PATTERND_DEVICE void await_launch_before() {}
+PATTERND_DEVICE void let_next_launch_start() {}
 
 template <class T>
 PATTERND_DEVICE T* global(u64 address) {
   return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));
+}
+
+PATTERND_DEVICE u64 gpu_clock_ns() {
+  return static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                              std::chrono::steady_clock::now().time_since_epoch())
+                              .count());
+}
+PATTERND_DEVICE void note_moment(u64 address) {
+  if (address != 0 && block_x() == 0 && block_y() == 0 && thread_x() == 0)
+    *global<u64>(address) = gpu_clock_ns();
 }
 
 struct alignas(16) Float4 {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
+#include <tuple>
 #include <vector>
 
 #include "cuda/kernels/suppress.cu"
@@ -170,6 +171,163 @@ TEST(TraceChoice, FollowsTheBestOfThoseThatItGlancedAt) {
   ASSERT_EQ(choice.loser_counts[0], 5 + 200);
   for (std::size_t i = 0; i < 200; ++i)
     EXPECT_EQ(choice.losers[5 + i].score, expected[100 + i].score) << i;
+}
+
+// Planes of scores beside each other, as the coarse search leaves them, with what suppression
+// needs.
+struct Planes {
+  static constexpr int kRows = 24;
+  static constexpr int kWidth = 2 * kCoarseBlock;
+
+  // `filled` positions on each, as many scores as differ by a hundredth; the last planes have none.
+  Planes(int count, int filled, int peaks_per_plane, std::mt19937& random)
+      : planes(static_cast<std::size_t>(count)),
+        scores(planes.size(), std::vector<float>(kRows * kWidth)),
+        peak_counts(planes.size()),
+        peaks(planes.size() * kPeakCapacity),
+        limits{{peaks_per_plane, 400}} {
+    std::uniform_int_distribution<int> score(1, 40);
+    std::uniform_int_distribution<int> at(0, kRows * kWidth - 1);
+    for (int i = 0; i < count; ++i) {
+      auto& own = scores[static_cast<std::size_t>(i)];
+      for (int k = 0; k < filled && i < count - 2; ++k)
+        own[static_cast<std::size_t>(at(random))] = 0.01F * static_cast<float>(score(random) - 20);
+      for (int place = 0; place < kRows * kWidth; ++place) {
+        const float value = own[static_cast<std::size_t>(place)];
+        if (value != 0)
+          positions.push_back(
+              {i, static_cast<short>(place % kWidth), static_cast<short>(place / kWidth), value});
+      }
+      CoarsePlane& plane = planes[static_cast<std::size_t>(i)];
+      plane.scores = address_of(own);
+      plane.blocks = kWidth / kCoarseBlock;
+      plane.rows = kRows;
+      plane.first_x = -3;
+      plane.first_y = 5;
+      plane.phase_x = i % 2 == 0 ? 0.0F : 0.5F;
+      plane.neighbour_begin = static_cast<int>(neighbours.size());
+      for (int other = std::max(0, i - 2); other <= std::min(count - 1, i + 2); ++other)
+        if (other != i) neighbours.push_back(other);
+      plane.neighbour_end = static_cast<int>(neighbours.size());
+    }
+    std::shuffle(positions.begin(), positions.end(), random);
+    counters[0].positions = static_cast<unsigned>(positions.size());
+  }
+  CoarseParameters parameters() {
+    CoarseParameters p{};
+    p.planes = address_of(planes);
+    p.neighbours = address_of(neighbours);
+    p.counters = address_of(counters);
+    p.peak_counts = address_of(peak_counts);
+    p.found_counts = address_of(found_counts);
+    p.positions = address_of(positions);
+    p.peaks = address_of(peaks);
+    p.found = address_of(found);
+    p.limits = address_of(limits);
+    p.plane_count = static_cast<int>(planes.size());
+    p.search_count = 1;
+    p.position_capacity = static_cast<unsigned>(positions.size());
+    return p;
+  }
+  std::vector<CoarsePlane> planes;
+  std::vector<std::vector<float>> scores;
+  std::vector<int> neighbours;
+  std::vector<CoarsePosition> positions;
+  std::vector<CoarseCounters> counters = std::vector<CoarseCounters>(1);
+  std::vector<u32> peak_counts;
+  std::vector<u32> found_counts = {0};
+  std::vector<CoarsePeak> peaks;
+  std::vector<CoarseFound> found = std::vector<CoarseFound>(kFoundCapacity);
+  std::vector<CoarseLimits> limits;
+};
+
+bool scores_better(const CoarseFound& a, const CoarseFound& b) {
+  if (a.score != b.score) return a.score > b.score;
+  return a.y != b.y ? a.y < b.y : a.x < b.x;
+}
+
+// A plane's best positions that no neighbour in the plane beats.
+std::vector<CoarseFound> best_of_plane(const Planes& all, int plane) {
+  std::vector<CoarseFound> own;
+  for (const CoarsePosition& position : all.positions)
+    if (position.plane == plane)
+      own.push_back({std::abs(position.score), position.score < 0 ? 1 : 0, position.x - 3,
+                     position.y + 5, plane});
+  std::vector<CoarseFound> best;
+  for (const CoarseFound& one : own) {
+    if (std::none_of(own.begin(), own.end(), [&](const CoarseFound& other) {
+          return std::abs(other.x - one.x) <= 1 && std::abs(other.y - one.y) <= 1 &&
+                 scores_better(other, one);
+        }))
+      best.push_back(one);
+  }
+  std::sort(best.begin(), best.end(), scores_better);
+  if (best.size() > static_cast<std::size_t>(all.limits[0].peaks_per_plane))
+    best.resize(static_cast<std::size_t>(all.limits[0].peaks_per_plane));
+  return best;
+}
+
+// Of these, those that none of a neighbouring plane beats within a pixel and a half.
+std::vector<CoarseFound> found_in(const Planes& all) {
+  std::vector<std::vector<CoarseFound>> best;
+  for (int i = 0; i < static_cast<int>(all.planes.size()); ++i)
+    best.push_back(best_of_plane(all, i));
+  std::vector<CoarseFound> found;
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    const CoarsePlane& plane = all.planes[i];
+    for (const CoarseFound& one : best[i]) {
+      bool beaten = false;
+      for (int n = plane.neighbour_begin; n < plane.neighbour_end; ++n) {
+        const int other = all.neighbours[static_cast<std::size_t>(n)];
+        const CoarsePlane& beside = all.planes[static_cast<std::size_t>(other)];
+        for (const CoarseFound& theirs : best[static_cast<std::size_t>(other)]) {
+          const float dx = static_cast<float>(theirs.x - one.x) + beside.phase_x - plane.phase_x;
+          beaten |= std::abs(dx) <= 1.5F && std::abs(theirs.y - one.y) <= 1 &&
+                    (theirs.score > one.score ||
+                     (theirs.score == one.score && other < static_cast<int>(i)));
+        }
+      }
+      if (!beaten) found.push_back(one);
+    }
+  }
+  return found;
+}
+
+void expect_found(int planes, int filled, int peaks_per_plane, std::uint32_t seed) {
+  SCOPED_TRACE("seed " + std::to_string(seed) + ", at most " + std::to_string(peaks_per_plane));
+  std::mt19937 random(seed);
+  Planes all(planes, filled, peaks_per_plane, random);
+  std::vector<CoarseFound> expected = found_in(all);
+  const CoarseParameters p = all.parameters();
+  emulated::launch(4, 1, 128, seed, [&] { patternd_suppress_peaks(p); });
+  emulated::launch(p.plane_count + kClearBlocks, 1, 256, seed,
+                   [&] { patternd_suppress_across(p); });
+  ASSERT_EQ(all.found_counts[0], expected.size());
+  all.found.resize(expected.size());
+  const auto by_place = [](const CoarseFound& a, const CoarseFound& b) {
+    return std::tie(a.plane, a.y, a.x) < std::tie(b.plane, b.y, b.x);
+  };
+  std::sort(expected.begin(), expected.end(), by_place);
+  std::sort(all.found.begin(), all.found.end(), by_place);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(all.found[i].plane, expected[i].plane);
+    EXPECT_EQ(all.found[i].x, expected[i].x);
+    EXPECT_EQ(all.found[i].y, expected[i].y);
+    EXPECT_EQ(all.found[i].score, expected[i].score);
+    EXPECT_EQ(all.found[i].inverted, expected[i].inverted);
+  }
+  EXPECT_EQ(all.counters[0].overflow, 0U);
+  for (const std::vector<float>& scores : all.scores)
+    EXPECT_EQ(std::count(scores.begin(), scores.end(), 0.0F),
+              static_cast<std::ptrdiff_t>(scores.size()));
+}
+
+TEST(SuppressionChoice, LeavesTheBestOfEachPlaceAndClearsTheScores) {
+  for (std::uint32_t seed = 1; seed <= 4; ++seed) expect_found(7, 60, 128, seed);
+}
+
+TEST(SuppressionChoice, ComparesNoMoreOfAPlaneThanItMayHave) {
+  for (const int limit : {1, 5, 33}) expect_found(6, 150, limit, 5);
 }
 
 // Finds of the coarse search: those that score the same by plane, row and column.

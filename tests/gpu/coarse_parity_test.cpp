@@ -71,11 +71,12 @@ Found search_on(const std::shared_ptr<const Device>& gpu, const Search& search) 
       PyramidStage::create(gpu, view.width, view.height, search.config.format, plan->levels));
   std::vector<DeviceView> levels{base.view()};
   for (int level = 1; level <= plan->levels; ++level) levels.push_back(pyramid.level(level));
-  const auto coarse = value_of(CoarseStage::create(gpu, {plan, &plan->coarse}, levels));
+  const auto clock = value_of(StageClock::create(gpu, 1));
+  const auto coarse = value_of(CoarseStage::create(gpu, {plan, &plan->coarse}, levels, clock));
   const auto stream = value_of(Stream::create(gpu));
   require(upload(stream, view, base.view()));
   for (int frame = 0; frame < 2; ++frame) {
-    require(pyramid.enqueue(stream, base.view()));
+    require(pyramid.enqueue(stream, base.view(), 0));
     require(coarse.enqueue_search(stream));
     require(coarse.enqueue_suppression(stream));
   }

@@ -74,11 +74,12 @@ class Work:
 RECTIFY_INSTRUCTIONS = 6 + 13 + 1 + 6 + 6
 RECTIFY_COLUMN_INSTRUCTIONS = 70
 RECTIFY_ROWS = 32
-# pyramid.cu: each thread of a block goes through all of the kernel's code, all levels of its tile of
-# 64x64 pixels, whether it has a pixel there or not.
-PYRAMID_INSTRUCTIONS = 438
+# pyramid.cu: each thread of a block goes through nearly all of the kernel's code, for its 16 bytes of two
+# rows of a tile of 128 bytes x 64.
+PYRAMID_INSTRUCTIONS = 235
 PYRAMID_THREADS = 256
-PYRAMID_TILE = 64
+PYRAMID_TILE_BYTES = 128
+PYRAMID_TILE_ROWS = 64
 
 
 def rectify(work, pixel_bytes):
@@ -96,11 +97,11 @@ def pyramid(work):
     r = work["rectification"]
     pixels = r["width"] * r["height"]
     written = sum(pixels / 4 ** level for level in range(1, work["top_level"] + 1))
-    tiles = -(-r["width"] // PYRAMID_TILE) * -(-r["height"] // PYRAMID_TILE)
+    tiles = -(-r["width"] // PYRAMID_TILE_BYTES) * -(-r["height"] // PYRAMID_TILE_ROWS)
     launches = max(1, -(-work["top_level"] // 6))
     return Work("pyramid", pixels, written,
                 launches * tiles * PYRAMID_THREADS * PYRAMID_INSTRUCTIONS, launches=launches,
-                formula="reads W·H, writes W·H·(1/4 + 1/16 + …); 438 in each of 256 threads a tile")
+                formula="reads W·H, writes W·H·(1/4 + 1/16 + …); 235 in each of 256 threads a tile")
 
 
 # coarse_search.cu: prepare 276 for four pixels of a lane, 128 pixels of a row at a time and one pixel
@@ -227,11 +228,11 @@ def fullest(work, launches):
 
 
 # Suppression and the choice of what is followed and kept: short lists, so their launches alone.
-LIST_LAUNCHES = 8
+LIST_LAUNCHES = 7
 
 
 def frame(work, launches):
-    lists = Work("suppression, choices", 0, 0, launches=LIST_LAUNCHES, formula="8 launches")
+    lists = Work("suppression, choices", 0, 0, launches=LIST_LAUNCHES, formula="7 launches")
     return [rectify(work, 1), pyramid(work), *coarse(work), *poses(work, launches), lists]
 
 

@@ -99,7 +99,8 @@ class PerformanceModel(unittest.TestCase):
 
 def instructions_of_the_profile():
     """Executed instructions by kernel on the H200, of the recorded profiles: of all.txt, whose rows
-    of trace_step are the median of its two launches, and of steps.txt where that has no row."""
+    of trace_step are the median of its two launches, of steps.txt where that has no row, and of
+    launches.txt for the pyramid, which is younger."""
     executed = {}
     with open(RECORDED + "h200-steps.txt", encoding="utf-8") as file:
         for name, count in re.findall(r"^(\w+) bytes_read=.* inst_executed=([0-9,]+)", file.read(),
@@ -112,6 +113,9 @@ def instructions_of_the_profile():
              table.splitlines()[2:])}
     executed["trace_step"] = sum(value for name, value in rows.items() if "trace_step" in name)
     executed.update({name: value for name, value in rows.items() if "trace_step" not in name})
+    with open(RECORDED + "h200-launches.txt", encoding="utf-8") as file:
+        counts = re.findall(r"^  pyramid_halve_gray8 [0-9,]+ \(([0-9,]+)\)", file.read(), re.MULTILINE)
+    executed["pyramid"] = 32 * int(counts[-1].replace(",", ""))
     return executed
 
 

@@ -258,21 +258,24 @@ template <bool kOfHidden>
 PATTERND_DEVICE void sum_pose(const TracePattern& pattern, const TraceImage& image,
                               const PoseThread& own) {
   TraceMemory& memory = trace_memory();
+  // All asked for at once.
+  const int width = pattern.width;
+  const int height = pattern.height;
   const int most_width = pattern.strip_width;
   const int most_rows = pattern.strip_rows;
+  const TracePixel* all = global<const TracePixel>(pattern.pixels);
   // A pattern in one strip has its samples in shared memory still.
-  const bool kept = kOfHidden && most_width >= pattern.width && most_rows >= pattern.height;
+  const bool kept = kOfHidden && most_width >= width && most_rows >= height;
   const SamplingGrid grid = memory.grid[maximum(own.pose, 0)];
   const bool works = own.pose >= 0 && (!kOfHidden || grid.inside == 0);
   const float middle = memory.middle;
   float sums[kWarpSize] = {};
 #pragma unroll 1
-  for (int y = 0; y < pattern.height; y += most_rows) {
+  for (int y = 0; y < height; y += most_rows) {
 #pragma unroll 1
-    for (int x = 0; x < pattern.width; x += most_width) {
-      const Strip strip = {x, y, minimum(most_width, pattern.width - x),
-                           minimum(most_rows, pattern.height - y)};
-      const TracePixel* pixels = global<const TracePixel>(pattern.pixels) + y * pattern.width + x;
+    for (int x = 0; x < width; x += most_width) {
+      const Strip strip = {x, y, minimum(most_width, width - x), minimum(most_rows, height - y)};
+      const TracePixel* pixels = all + y * width + x;
       const float* tile = memory.tile[maximum(own.pose, 0)];
       const float per_width = reciprocal(static_cast<float>(strip.width));
       const int runs = (strip.height + kRunRows - 1) / kRunRows * strip.width;
@@ -288,7 +291,7 @@ PATTERND_DEVICE void sum_pose(const TracePattern& pattern, const TraceImage& ima
         const Run at = run_of(number, strip, per_width);
         const int rows = works ? at.rows : 0;
         TracePixel run[kRunRows];
-        load_run(pixels + at.y * pattern.width + at.x, pattern.width, rows, run);
+        load_run(pixels + at.y * width + at.x, width, rows, run);
         // On their way while the picture's last samples come.
         if (!filled) block_barrier();
         filled = true;

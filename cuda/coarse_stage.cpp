@@ -94,11 +94,11 @@ Result<void> CoarseStage::fill_places(const std::shared_ptr<const Device>& devic
 
 Result<void> CoarseStage::enqueue_search(const Stream& stream) const {
   const CoarseParameters& p = parameters_;
-  if (plan_->by_matrix_units) return stream.launch_early(plan_->score, plan_->score_shape, p);
-  if (auto ok = stream.launch_early(plan_->prepare, plan_->prepare_shape, p); !ok) return ok;
-  if (auto ok = stream.launch_early(plan_->bound, plan_->bound_shape, p); !ok) return ok;
-  if (auto ok = stream.launch_early(plan_->search, plan_->search_shape, p); !ok) return ok;
-  return stream.launch_early(plan_->judge, plan_->judge_shape, p);
+  if (plan_->by_matrix_units) return stream.launch(plan_->score, plan_->score_shape, p);
+  if (auto ok = stream.launch(plan_->prepare, plan_->prepare_shape, p); !ok) return ok;
+  if (auto ok = stream.launch(plan_->bound, plan_->bound_shape, p); !ok) return ok;
+  if (auto ok = stream.launch(plan_->search, plan_->search_shape, p); !ok) return ok;
+  return stream.launch(plan_->judge, plan_->judge_shape, p);
 }
 
 Result<void> CoarseStage::enqueue_suppression(const Stream& stream) const {

@@ -170,13 +170,13 @@ TEST(DeviceImages, HaveTheSameKernelsAndParametersFromBothCompilers) {
 }
 
 // What Stream::launch_early starts before the launch ahead of it has ended.
-TEST(DeviceImages, WaitForTheLaunchAheadInEveryKernelOfTheSearchSinceHopper) {
+TEST(DeviceImages, WaitForTheLaunchAheadInEveryKernelBehindTheSearchSinceHopper) {
   const std::string text = newest_ptx();
   const std::regex target(R"(\.target sm_(\d+))");
   std::smatch found;
   if (!std::regex_search(text, found, target) || std::stoi(found[1]) < 90)
     GTEST_SKIP() << "nvcc is not here, or knows no GPU since Hopper";
-  const std::regex entry(R"(\.entry (patternd_(pyramid|coarse|suppress|trace|refine)_\w+))");
+  const std::regex entry(R"(\.entry (patternd_(suppress|trace|refine)_\w+))");
   int kernels = 0;
   for (std::sregex_iterator i(text.begin(), text.end(), entry), end; i != end; ++i) {
     const auto start = static_cast<std::size_t>(i->position());
@@ -187,7 +187,7 @@ TEST(DeviceImages, WaitForTheLaunchAheadInEveryKernelOfTheSearchSinceHopper) {
     EXPECT_EQ(body.substr(0, wait).find(".global"), std::string::npos) << (*i)[1];
     ++kernels;
   }
-  EXPECT_GT(kernels, 10);
+  EXPECT_GT(kernels, 6);
 }
 
 // The study's image is made by the same rule and never part of the service's.

@@ -362,7 +362,6 @@ PATTERND_DEVICE void end_block(const CoarseParameters& p) {
 // grid: (slice, tile).
 PATTERND_KERNEL __launch_bounds__(kOctetsAtOnce* kScoreWarps* kWarpSize, 4 / kOctetsAtOnce)
     patternd_coarse_score(const CoarseParameters p) {
-  await_launch_before();
   note_moment(p.search_moment);
   if (!kHasMatrixUnits) return;  // never launched there
   if (block_x() == 0 && block_y() == 0) clear_counters(p);

@@ -55,7 +55,6 @@ PATTERND_DEVICE u32 of_last_lane(u32 value) {
 
 // One warp a row, 128 pixels at a time, four a lane.
 PATTERND_KERNEL __launch_bounds__(128) patternd_coarse_prepare(const CoarseParameters p) {
-  await_launch_before();
   note_moment(p.search_moment);
   constexpr int kPixels = 4;
   if (block_x() == 0 && block_y() == 0)
@@ -112,7 +111,6 @@ PATTERND_DEVICE Prefix window_sums(const CoarseImage& image, const CoarseRun* ru
 }
 
 PATTERND_KERNEL __launch_bounds__(256) patternd_coarse_bound(const CoarseParameters p) {
-  await_launch_before();
   const CoarseGroup& group = global<const CoarseGroup>(p.groups)[block_x()];
   const int width = group.blocks * kCoarseBlock;
   const CoarseImage& image = global<const CoarseImage>(p.images)[group.image];
@@ -331,7 +329,6 @@ PATTERND_DEVICE void list_places(const CoarseParameters& p, const CoarsePair& pa
 
 // grid: (pair, tile).
 PATTERND_KERNEL __launch_bounds__(128) patternd_coarse_search(const CoarseParameters p) {
-  await_launch_before();
   __shared__ u32 count;
   __shared__ u32 first;
   const CoarsePair& pair = global<const CoarsePair>(p.pairs)[block_x()];
@@ -438,7 +435,6 @@ PATTERND_DEVICE CoarseLook look_of_lane(const CoarseLook& look, int lane) {
 // which promise alike, go to different warps.
 PATTERND_KERNEL __launch_bounds__(kCoarseJudgeThreads)
     patternd_coarse_judge(const CoarseParameters p) {
-  await_launch_before();
   CoarseCounters* counters = global<CoarseCounters>(p.counters);
   const u32 stored = counters->looks < p.look_capacity ? counters->looks : p.look_capacity;
   const u32 warps = static_cast<u32>(blocks_x() * threads_x()) / kWarpSize;

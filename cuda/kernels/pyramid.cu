@@ -148,15 +148,11 @@ PATTERND_DEVICE void halve_all(const PyramidParameters& p) {
 
 PATTERND_KERNEL __launch_bounds__(kPyramidThreads)
     patternd_pyramid_halve_gray8(const PyramidParameters p) {
-  await_launch_before();
-  let_next_launch_start();
   note_moment(p.moment);
   halve_all<u8>(p);
 }
 PATTERND_KERNEL __launch_bounds__(kPyramidThreads)
     patternd_pyramid_halve_gray16(const PyramidParameters p) {
-  await_launch_before();
-  let_next_launch_start();
   note_moment(p.moment);
   halve_all<u16>(p);
 }

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <iterator>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <tuple>
 
 namespace patternd::cuda {
 namespace {
@@ -71,8 +71,8 @@ class Octet {
     return std::all_of(weights_.begin(), weights_.end(),
                        [](int weight) { return weight >= -kMost && weight <= kMost; });
   }
-  [[nodiscard]] OctetTables tables(int first_plane, int pitch) const;
-  [[nodiscard]] std::vector<CoarseTerms> terms(const ScoreThreshold& threshold) const;
+  [[nodiscard]] OctetTables tables(const ScoreThreshold& threshold, int first_plane,
+                                   int pitch) const;
 
  private:
   void fill(int number);
@@ -85,8 +85,6 @@ class Octet {
   [[nodiscard]] bool counts_for_any(int column, int row) const;
   [[nodiscard]] std::vector<Stretch> strips() const;
   void add_course(const Course& course, int pitch, OctetTables& out) const;
-  void add_tiles(OctetTables& out) const;
-  [[nodiscard]] CoarseTileMask tile_mask(int across, int down) const;
 
   const CoarseTables& tables_;
   std::size_t first_;
@@ -217,75 +215,115 @@ void Octet::add_course(const Course& course, int pitch, OctetTables& out) const 
   }
 }
 
-// What the planes see of 8×8 positions.
-CoarseTileMask Octet::tile_mask(int across, int down) const {
-  CoarseTileMask out{};
+// What the octet's planes see of its positions, tile by tile.
+class TileTables {
+ public:
+  TileTables(const CoarseTables& tables, std::size_t first, std::size_t count,
+             const ScoreThreshold& threshold, OctetTables& out)
+      : tables_(tables), first_(first), count_(count), threshold_(threshold), out_(out) {}
+  void add_terms();
+  void add_tiles();
+
+ private:
+  [[nodiscard]] CoarseTerms terms_of(int pixels, double sum, double inverse_norm) const;
+  [[nodiscard]] CoarseTileKinds kinds_of(int across, int down);
+  [[nodiscard]] int kind_of(std::size_t plane, std::int32_t block_class, int half);
+
+  const CoarseTables& tables_;
+  std::size_t first_;
+  std::size_t count_;
+  ScoreThreshold threshold_;
+  OctetTables& out_;
+  std::map<std::tuple<std::size_t, std::int32_t, int>, int> parts_;  // already on the list
+};
+
+CoarseTerms TileTables::terms_of(int pixels, double sum, double inverse_norm) const {
+  if (pixels == 0) return {};
+  CoarseTerms out{};
+  out.pixels = static_cast<float>(pixels);
+  out.mean = static_cast<float>(sum / pixels);
+  out.gain = static_cast<float>(inverse_norm * pixels * estimate_gain(threshold_.score));
+  out.inverted = threshold_.any_polarity ? -1.0F : 0.0F;
+  return out;
+}
+
+void TileTables::add_terms() {
+  for (std::size_t i = first_; i < first_ + count_; ++i)
+    out_.terms.push_back(terms_of(tables_.planes[i].pixels, 0, tables_.planes[i].inverse_norm));
+  out_.terms.resize(kOctet);         // a plane that is not there never scores
+  out_.parts.resize(kScoreColumns);  // read where there is none
+}
+
+// Of half a block of a plane: its eight positions all, skipped, or on the list of parts.
+int TileTables::kind_of(std::size_t plane, std::int32_t block_class, int half) {
+  if (block_class < 0) return block_class;
+  const auto known = parts_.find({plane, block_class, half});
+  if (known != parts_.end()) return known->second;
+  const CoarseTables::Plane& own = tables_.planes[plane];
+  const CoarseTables::Border& border = own.border[static_cast<std::size_t>(block_class)];
+  const int* pixels = border.pixels + half * kScoreColumns;
+  const auto all_are = [&](int number) {
+    return std::all_of(pixels, pixels + kScoreColumns, [&](int n) { return n == number; });
+  };
+  int kind = static_cast<int>(out_.parts.size()) / kScoreColumns;
+  if (all_are(own.pixels)) {
+    kind = kCoarseAllVisible;
+  } else if (all_are(0)) {
+    kind = kCoarseSkip;
+  } else {
+    for (int i = half * kScoreColumns; i < (half + 1) * kScoreColumns; ++i)
+      out_.parts.push_back(
+          terms_of(border.pixels[i], static_cast<double>(border.sum[i]), border.inverse_norm[i]));
+  }
+  parts_[{plane, block_class, half}] = kind;
+  return kind;
+}
+
+CoarseTileKinds TileTables::kinds_of(int across, int down) {
+  CoarseTileKinds out{};
   for (std::size_t i = 0; i < count_; ++i) {
-    const CoarseTables::Plane& plane = tables_.planes[first_ + i];
-    for (int row = 0; row < kScoreRows && down * kScoreRows + row < tables_.rows; ++row) {
-      const auto block = static_cast<std::size_t>(down * kScoreRows + row) *
-                             static_cast<std::size_t>(tables_.blocks) +
+    for (int row = 0; row < kScoreRows; ++row) {
+      const int y = down * kScoreRows + row;
+      out.kinds[i][row] = kCoarseSkip;
+      if (y >= tables_.rows) continue;
+      const auto block = static_cast<std::size_t>(y) * static_cast<std::size_t>(tables_.blocks) +
                          static_cast<std::size_t>(across / kTilesOfBlock);
-      const std::int32_t kind = plane.block_class[block];
-      if (kind == CoarseTables::kSkip) continue;
-      for (int column = 0; column < kScoreColumns; ++column) {
-        const int pixels = kind == CoarseTables::kAllVisible
-                               ? plane.pixels
-                               : plane.border[static_cast<std::size_t>(kind)]
-                                     .pixels[across % kTilesOfBlock * kScoreColumns + column];
-        const auto bit = static_cast<unsigned char>(1U << column);
-        if (pixels == plane.pixels)
-          out.all[i][row] |= bit;
-        else if (pixels > 0)
-          out.part[i][row] |= bit;
-      }
+      out.kinds[i][row] = kind_of(first_ + i, tables_.planes[first_ + i].block_class[block],
+                                  across % kTilesOfBlock);
     }
   }
   return out;
 }
 
-void Octet::add_tiles(OctetTables& out) const {
-  CoarseTileMask whole{};
-  for (std::size_t i = 0; i < count_; ++i)
-    std::fill(std::begin(whole.all[i]), std::end(whole.all[i]), 0xFF);
-  const CoarseTileMask nothing{};
+void TileTables::add_tiles() {
   for (int down = 0; down * kScoreRows < tables_.rows; ++down) {
     for (int across = 0; across < kTilesOfBlock * tables_.blocks; ++across) {
-      const CoarseTileMask mask = tile_mask(across, down);
-      if (std::memcmp(&mask, &whole, sizeof mask) == 0) {
-        out.tiles.push_back(kTileAllVisible);
-      } else if (std::memcmp(&mask, &nothing, sizeof mask) == 0) {
-        out.tiles.push_back(kTileSkipped);
+      const CoarseTileKinds tile = kinds_of(across, down);
+      const int* kinds = &tile.kinds[0][0];
+      const auto all_are = [&](int kind) {
+        return std::all_of(kinds, kinds + count_ * kScoreRows, [&](int k) { return k == kind; });
+      };
+      if (all_are(kCoarseAllVisible)) {
+        out_.tiles.push_back(kTileAllVisible);
+      } else if (all_are(kCoarseSkip)) {
+        out_.tiles.push_back(kTileSkipped);
       } else {
-        out.tiles.push_back(static_cast<int>(out.tile_masks.size()));
-        out.tile_masks.push_back(mask);
+        out_.tiles.push_back(static_cast<int>(out_.tile_kinds.size()));
+        out_.tile_kinds.push_back(tile);
       }
     }
   }
 }
 
-std::vector<CoarseTerms> Octet::terms(const ScoreThreshold& threshold) const {
-  // ΣS² has as much as a unit in the last of a float's 24 bits more or less.
-  constexpr double kUnit = 1.0 / (1 << 23);
-  std::vector<CoarseTerms> out(kOctet);  // a plane that is not there never scores
-  for (std::size_t i = 0; i < count_; ++i) {
-    const CoarseTables::Plane& plane = tables_.planes[first_ + i];
-    out[i].pixels = static_cast<float>(plane.pixels);
-    out[i].gain =
-        static_cast<float>(plane.inverse_norm * plane.pixels * estimate_gain(threshold.score));
-    out[i].slack = static_cast<float>(kUnit * plane.pixels);
-    out[i].any_polarity = threshold.any_polarity ? 1 : 0;
-  }
-  return out;
-}
-
-OctetTables Octet::tables(int first_plane, int pitch) const {
+OctetTables Octet::tables(const ScoreThreshold& threshold, int first_plane, int pitch) const {
   OctetTables out;
   for (const Course& course : courses_of(strips())) add_course(course, pitch, out);
   // The kernel loads one ahead.
   out.factors.resize(out.factors.size() + kWarpSize);
   out.masks.resize(out.masks.size() + kWarpSize);
-  add_tiles(out);
+  TileTables seen(tables_, first_, count_, threshold, out);
+  seen.add_terms();
+  seen.add_tiles();
   out.octet.strip_count = static_cast<int>(out.strips.size());
   out.octet.first_plane = first_plane + static_cast<int>(first_);
   return out;
@@ -320,8 +358,7 @@ std::optional<SearchOctets> octets_of(const CoarseTables& tables, const ScoreThr
       ++count;
     const Octet octet(tables, first, count, out.window);
     if (!octet.fits()) return std::nullopt;
-    out.octets.push_back(octet.tables(first_plane, pitch));
-    out.octets.back().terms = octet.terms(threshold);
+    out.octets.push_back(octet.tables(threshold, first_plane, pitch));
     first += count;
   }
   return out;

@@ -17,7 +17,8 @@ struct OctetTables {
   std::vector<CoarseMasks> masks;
   std::vector<CoarseTerms> terms;
   std::vector<int> tiles;
-  std::vector<CoarseTileMask> tile_masks;
+  std::vector<CoarseTileKinds> tile_kinds;
+  std::vector<CoarseTerms> parts;
 };
 
 // The pixels around a position that all planes of a search have in their windows.

@@ -461,7 +461,8 @@ void Planner::put_octets(Arena& arena) {
     octets.back().masks = arena.put(made.masks);
     octets.back().terms = arena.put(made.terms);
     octets.back().tiles = arena.put(made.tiles);
-    octets.back().tile_masks = arena.put(made.tile_masks);
+    octets.back().tile_kinds = arena.put(made.tile_kinds);
+    octets.back().parts = arena.put(made.parts);
   }
   plan_.parameters.octets = arena.put(octets);
   plan_.parameters.slices = arena.put(scores_->slices);

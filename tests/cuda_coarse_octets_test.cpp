@@ -173,6 +173,8 @@ TEST(CoarseOctets, TellWhichTilesSeeAllAndWhichAreNotSearched) {
   std::fill(std::begin(border.pixels), std::end(border.pixels), 40);
   border.pixels[0] = 0;
   border.pixels[1] = 39;
+  border.sum[1] = -78;
+  border.inverse_norm[1] = 0.1;
   tables.planes[3].border.push_back(border);
   set(3, 2, 1, 0);
   for (int row = 8; row < 16; ++row) set(8, row, 2, CoarseTables::kSkip);
@@ -191,13 +193,18 @@ TEST(CoarseOctets, TellWhichTilesSeeAllAndWhichAreNotSearched) {
   EXPECT_EQ(second[10], kTileSkipped);
   EXPECT_EQ(second[11], kTileSkipped);
   EXPECT_EQ(first[12], 1);
-  const auto& masks = made->octets[0].tile_masks;
-  EXPECT_EQ(masks[0].all[3][2], 0xFC);
-  EXPECT_EQ(masks[0].part[3][2], 0x02);
-  EXPECT_EQ(masks[0].all[3][3], 0xFF);
-  EXPECT_EQ(masks[0].part[3][3], 0);
-  EXPECT_EQ(masks[1].all[7][3], 0xFF);
-  EXPECT_EQ(masks[1].all[7][4], 0);
+  const auto& kinds = made->octets[0].tile_kinds;
+  EXPECT_EQ(kinds[0].kinds[3][3], kCoarseAllVisible);
+  EXPECT_EQ(kinds[1].kinds[7][3], kCoarseAllVisible);
+  EXPECT_EQ(kinds[1].kinds[7][4], kCoarseSkip);
+  const int part = kinds[0].kinds[3][2];
+  ASSERT_GE(part, 0);
+  const CoarseTerms* terms = &made->octets[0].parts[static_cast<std::size_t>(part) * 8];
+  EXPECT_EQ(terms[0].gain, 0.0F);
+  EXPECT_EQ(terms[1].pixels, 39.0F);
+  EXPECT_EQ(terms[1].mean, -2.0F);
+  EXPECT_GT(terms[1].gain, 0.0F);
+  EXPECT_EQ(terms[2].pixels, 40.0F);
   // The second octet has one plane.
   EXPECT_EQ(made->octets[1].terms[1].gain, 0.0F);
 }

@@ -80,20 +80,30 @@ PATTERND_DEVICE void load_score_tile(const CoarseParameters& p, const CoarseSlic
   const int lane = thread_x() % kWarpSize;
   const int a_row = slice.quads + 1;
   constexpr int kStored = kWarpSize - 1;
-  for (int first = thread_x() / kWarpSize * kStored; first < slice.rows * a_row;
-       first += threads_x() / kWarpSize * kStored) {
-    const int row = (first + lane) / a_row;
-    const int quad = first + lane - row * a_row;
+  const int first = thread_x() / kWarpSize * kStored + lane;
+  const int a_turn = threads_x() / kWarpSize * kStored;
+  const int rows_a_turn = a_turn / a_row;
+  const int quads_a_turn = a_turn - rows_a_turn * a_row;
+  int row = first / a_row;
+  int quad = first - row * a_row;
+  for (int i = first - lane; i < slice.rows * a_row; i += a_turn) {
     const u32 samples = row < slice.rows ? four_samples(image, left + 4 * quad, top + row) : 0;
     const FourSquares squares = squares_of(samples);
     const Word4 sample_words = words_of(samples, of_next_lane(samples));
     const Word4 high_words = words_of(squares.high, of_next_lane(squares.high));
     const Word4 low_words = words_of(squares.low, of_next_lane(squares.low));
-    if (lane == kStored || quad == slice.quads || row >= slice.rows) continue;
-    const int at = row * p.tile_pitch + 4 * quad;
-    *reinterpret_cast<Word4*>(tile.samples + at) = sample_words;
-    *reinterpret_cast<Word4*>(tile.high + at) = high_words;
-    *reinterpret_cast<Word4*>(tile.low + at) = low_words;
+    if (lane != kStored && quad != slice.quads && row < slice.rows) {
+      const int at = row * p.tile_pitch + 4 * quad;
+      *reinterpret_cast<Word4*>(tile.samples + at) = sample_words;
+      *reinterpret_cast<Word4*>(tile.high + at) = high_words;
+      *reinterpret_cast<Word4*>(tile.low + at) = low_words;
+    }
+    row += rows_a_turn;
+    quad += quads_a_turn;
+    if (quad >= a_row) {
+      quad -= a_row;
+      ++row;
+    }
   }
 }
 
@@ -251,88 +261,77 @@ PATTERND_DEVICE WindowSums window_at(const LaneWindows& windows, int place) {
   return {dot, sum, square};
 }
 
-// Whether a window that sees all of the pattern may score over the threshold: by floats, whose
-// errors are the estimate's safety and, of ΣS² beyond 24 bits, `slack`.
+// Whether a window may score over the threshold, by floats: whatever cancels, its energy is right
+// to a unit in the last place of ΣS², which is taken off.
 PATTERND_DEVICE bool may_score(const CoarseTerms& terms, int dot, int sum, u32 square) {
+  constexpr float kUnit = 1.2e-7F;
   const float s = static_cast<float>(sum);
   const float q = static_cast<float>(square);
   const float mean_part = s * s;
   const float rest = fused(s, s, -mean_part);
-  const float energy = fused(terms.pixels, q, -mean_part) - rest;
-  const float size = static_cast<float>(dot) * terms.gain;
-  return (size > 0.0F || terms.any_polarity != 0) &&
-         size * size > maximum(fused(q, -terms.slack, energy), 0.0F);
+  const float energy = fused(q, -kUnit * terms.pixels, fused(terms.pixels, q, -mean_part) - rest);
+  const float size = fused(-terms.mean, s, static_cast<float>(dot)) * terms.gain;
+  const float counted = maximum(size, terms.inverted * size);
+  return counted * counted > maximum(energy, 0.0F);
 }
 
-// The same of one that sees a part.
-PATTERND_DEVICE bool may_score(const CoarsePlane& plane, const PlaceTerms& terms,
-                               const WindowSums& window) {
-  const i64 energy = terms.pixels * window.square - window.sum * window.sum;
-  const float product = static_cast<float>(window.dot) * static_cast<float>(terms.pixels) -
-                        static_cast<float>(terms.pattern_sum) * static_cast<float>(window.sum);
-  const float size = product * (static_cast<float>(terms.inverse_norm) * plane.gain);
-  return (size > 0.0F || plane.any_polarity != 0) && size * size > static_cast<float>(energy);
-}
-
-// A bit for each of a lane's places.
-struct LaneSeen {
-  u32 all;   // those that see all of their pattern
-  u32 part;  // those that see a part and are searched
-};
-PATTERND_DEVICE u32 bits_of_rows(Word2 plane, int column, int which) {
-  u32 bits = 0;
+// A bit for each of a lane's places that may score. `terms` are those of its two planes.
+PATTERND_DEVICE u32 places_of_whole_tile(const CoarseTerms (&terms)[2],
+                                         const LaneWindows& windows) {
+  u32 going = 0;
 #pragma unroll
-  for (int row = 0; row < kScoreRows; ++row) {
-    const u32 word = row < 4 ? plane.x : plane.y;
-    bits |= (word >> (8 * (row % 4) + column) & 1U) << (2 * row + which);
+  for (int i = 0; i < kLanePlaces; ++i) {
+    if (may_score(terms[i % 2], windows.dot[i], windows.sum[i], windows.square[i]))
+      going |= 1U << i;
   }
-  return bits;
+  return going;
 }
-PATTERND_DEVICE LaneSeen seen_by_lane(const CoarseOctet& octet, int kind) {
-  if (kind == kTileAllVisible) return {0xFFFFU, 0U};
+
+// The same where some positions see a part, or nothing.
+PATTERND_DEVICE u32 places_of_mixed_tile(const CoarseOctet& octet, int tile,
+                                         const CoarseTerms (&terms)[2],
+                                         const LaneWindows& windows) {
   const int lane = thread_x() % kWarpSize;
-  const int column = lane / kStrips;
-  constexpr int kWords = sizeof(CoarseTileMask) / sizeof(Word2);
-  const Word2* all = global<const Word2>(octet.tile_masks) + kind * kWords;
-  const Word2* part = all + kOctet;
-  LaneSeen out = {0, 0};
+  constexpr int kWords = sizeof(CoarseTileKinds) / sizeof(int);
+  const int* kinds =
+      global<const int>(octet.tile_kinds) + tile * kWords + 2 * (lane % kStrips) * kScoreRows;
+  const CoarseTerms* parts = global<const CoarseTerms>(octet.parts) + lane / kStrips;
+  int kind[kLanePlaces];
 #pragma unroll
-  for (int which = 0; which < 2; ++which) {
-    const int plane = 2 * (lane % kStrips) + which;
-    out.all |= bits_of_rows(all[plane], column, which);
-    out.part |= bits_of_rows(part[plane], column, which);
+  for (int i = 0; i < kLanePlaces; ++i) kind[i] = kinds[i % 2 * kScoreRows + i / 2];
+  u32 going = 0;
+#pragma unroll
+  for (int i = 0; i < kLanePlaces; ++i) {
+    // Loaded in any case, so that the loads overlap.
+    CoarseTerms own = parts[maximum(kind[i], 0) * kScoreColumns];
+    if (kind[i] == kCoarseAllVisible) own = terms[i % 2];
+    if (kind[i] != kCoarseSkip && may_score(own, windows.dot[i], windows.sum[i], windows.square[i]))
+      going |= 1U << i;
   }
-  return out;
+  return going;
 }
 
-// Scores a place exactly, where it may score.
-PATTERND_DEVICE void score_place(const CoarseParameters& p, int number, int x, int y, bool in_part,
+// Scores a place exactly.
+PATTERND_DEVICE void score_place(const CoarseParameters& p, int number, int x, int y,
                                  const WindowSums& window) {
   const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[number];
-  const PlaceTerms terms = terms_of(plane, x, y);
-  if (in_part && !may_score(plane, terms, window)) return;
-  const float score = score_of(plane, terms, window);
+  const float score = score_of(plane, terms_of(plane, x, y), window);
   if (score == 0.0F) return;
   const u32 slot = atomic_add(&global<CoarseCounters>(p.counters)->looks, 1U);
   store_score(p, slot, {number, static_cast<short>(x), static_cast<short>(y), score});
 }
 
-PATTERND_DEVICE void score_octet(const CoarseParameters& p, const CoarseOctet& octet, int kind,
+PATTERND_DEVICE void score_octet(const CoarseParameters& p, const CoarseOctet& octet, int tile,
                                  int corner_x, int corner_y, const LaneWindows& windows) {
   const int lane = thread_x() % kWarpSize;
   const CoarseTerms* terms = global<const CoarseTerms>(octet.terms) + 2 * (lane % kStrips);
   const CoarseTerms of_plane[2] = {terms[0], terms[1]};
-  const LaneSeen seen = seen_by_lane(octet, kind);
-  u32 going = 0;
-#pragma unroll
-  for (int i = 0; i < kLanePlaces; ++i) {
-    if (may_score(of_plane[i % 2], windows.dot[i], windows.sum[i], windows.square[i]))
-      going |= 1U << i;
-  }
-  for (going = (going & seen.all) | seen.part; going != 0; going &= going - 1) {
+  u32 going = tile == kTileAllVisible ? places_of_whole_tile(of_plane, windows)
+                                      : places_of_mixed_tile(octet, tile, of_plane, windows);
+  for (; going != 0; going &= going - 1) {
     const int place = lowest_bit(going);
     score_place(p, octet.first_plane + 2 * (lane % kStrips) + place % 2, corner_x + lane / kStrips,
-                corner_y + place / 2, (seen.part >> place & 1U) != 0, window_at(windows, place));
+                corner_y + place / 2, window_at(windows, place));
   }
 }
 

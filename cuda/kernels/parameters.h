@@ -263,20 +263,19 @@ struct alignas(8) CoarseMasks {
   unsigned counts[kStepRows];
 };
 
-// Of a plane, where its pattern is seen whole. A position may score where ΣTS·gain > √(n·ΣS² −
-// (ΣS)²).
+// Of a position and a plane that is seen with n pixels: it may score where (ΣTS − mean·ΣS)·gain is
+// over √(n·ΣS² − (ΣS)²), mean being that of T over the pixels. A gain of 0: never.
 struct alignas(16) CoarseTerms {
   float pixels;  // n
+  float mean;
   float gain;
-  float slack;  // so much of ΣS² float sums may be off
-  int any_polarity;
+  float inverted;  // −1: negatives count too, 0: they don't
 };
 
-// Of 8×8 positions that some of eight planes see whole and others not: of each plane and row a bit
-// for each column.
-struct alignas(16) CoarseTileMask {
-  unsigned char all[kOctet][kScoreRows];   // sees all of the pattern
-  unsigned char part[kOctet][kScoreRows];  // a part, and is searched
+// What 8×8 positions see of each of eight planes, a row each: kCoarseAllVisible, kCoarseSkip, or an
+// index into the octet's parts. Of tiles that see all of all planes, or nothing, there is none.
+struct alignas(16) CoarseTileKinds {
+  int kinds[kOctet][kScoreRows];
 };
 inline constexpr int kTileAllVisible = -1;
 inline constexpr int kTileSkipped = -2;
@@ -288,12 +287,13 @@ struct CoarseOctet {
   Address masks;    // CoarseMasks[products + 1][32]
   Address terms;    // CoarseTerms[8]
   Address tiles;  // int[down][2 · blocks], of 8×8 positions: kTileAllVisible (all planes see all),
-                  // kTileSkipped, or an index into tile_masks
-  Address tile_masks;  // CoarseTileMask[]
+                  // kTileSkipped, or an index into tile_kinds
+  Address tile_kinds;  // CoarseTileKinds[]
+  Address parts;       // CoarseTerms[][8], of rows of eight positions that see parts
   int strip_count;
   int first_plane;
 };
-static_assert(sizeof(CoarseOctet) == 56);
+static_assert(sizeof(CoarseOctet) == 64);
 
 // Octets of a pattern that blocks take one after the other, from one tile of pixels.
 struct CoarseSlice {

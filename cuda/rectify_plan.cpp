@@ -13,6 +13,10 @@ namespace {
 
 using Nodes = std::array<double, 9>;
 
+// Where a warp's row of pixels touches more lines of the cache, the texture unit serves a source of
+// floats as fast or faster than plain loads: on an H200 from 11 on (PERFORMANCE.md).
+constexpr double kMostLines = 9;
+
 // The quadratic through values at (−h, 0, h) × (−h, 0, h), row by row; coefficient 3 j + i belongs
 // to u^i v^j.
 Nodes fit_quadratic(const Nodes& values, double h) {
@@ -93,6 +97,7 @@ class Planner {
       patch.base_y = static_cast<float>(defined ? std::floor(ys[4]) + 1 : 1);
       if (!defined || !set_polynomials(patch, xs, ys, x0, y0))
         patch.table = add_table(patch, x0, y0);
+      patch.near = surely_valid && patch.table < 0 && lines_of_a_row(xs, ys) <= kMostLines ? 1 : 0;
     }
     plan_.patches.push_back(patch);
   }
@@ -106,6 +111,18 @@ class Planner {
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
     const double extent = *high - *low + 2;
     return *low > extent && *high < most - extent;
+  }
+
+  // How many lines of the cache a warp's row of pixels touches in a source of floats, about.
+  [[nodiscard]] double lines_of_a_row(const Nodes& xs, const Nodes& ys) const {
+    constexpr double kFloatsOfALine = 32;
+    double most = 0;
+    for (std::size_t first : {0U, 3U, 6U}) {
+      const double columns = std::abs(xs[first + 2] - xs[first]);
+      const double rows = std::abs(ys[first + 2] - ys[first]);
+      most = std::max(most, rows + columns / kFloatsOfALine);
+    }
+    return most * kMaxPatchSide / side_;
   }
 
   // False where the polynomials miss the model by more than the limit at a check point.

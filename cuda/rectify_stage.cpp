@@ -5,7 +5,9 @@
 namespace patternd::cuda {
 namespace {
 
-constexpr int kWarpsPerBlock = 8;
+// Small blocks that are soon done: the last ones leave few multiprocessors idle.
+constexpr int kWarpsPerBlock = 4;
+constexpr int kMostRowsPerWarp = 16;
 // Warps that a multiprocessor should be offered before a warp gets more than four rows at a time.
 constexpr int kWarpsPerMultiprocessor = 32;
 
@@ -32,7 +34,7 @@ float scale_of(PixelFormat format, const SourceLayout& source) {
 
 // Rows that a warp takes: as many as there is work for all multiprocessors.
 int rows_per_warp(const RectifyPlan& plan, int multiprocessors) {
-  int rows = plan.side();
+  int rows = std::min(plan.side(), kMostRowsPerWarp);
   const auto warps = [&](int r) {
     return static_cast<std::int64_t>((plan.width + kMaxPatchSide - 1) / kMaxPatchSide) *
            ((plan.height + r - 1) / r);
@@ -79,10 +81,12 @@ Result<RectifyStage> RectifyStage::create(const std::shared_ptr<const Device>& d
   return stage;
 }
 
-Result<void> RectifyStage::enqueue(const Stream& stream, Address texture,
-                                   const DeviceView& output) const {
+Result<void> RectifyStage::enqueue(const Stream& stream, Address texture, const DeviceView& output,
+                                   const DeviceView& pixels) const {
   RectifyParameters p = parameters_;
   p.texture = texture;
+  p.pixels = pixels.address;
+  p.source_stride = pixels.stride_bytes;
   p.output = output.address;
   p.stride_bytes = output.stride_bytes;
   Shape shape;

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "cuda/rectify_plan.h"
+#include "pipeline/row_major.h"
 #include "tests/support/reference_rectify.h"
 
 namespace patternd::cuda {
@@ -70,6 +71,35 @@ TEST(RectifyPlan, TakesPicturesOfOnePixelAndOfOddSizes) {
     model.image_width = width;
     model.image_height = height;
     expect_follows(model, 1);
+  }
+}
+
+// Plain loads have no bounds: all four neighbours of such a square's pixels must be pixels.
+TEST(RectifyPlan, CallsSquaresNearOnlyWhereAllNeighboursArePixels) {
+  for (const bool turned : {false, true}) {
+    SCOPED_TRACE(turned);
+    const CameraModel model = test::tilted_plane(1000, turned);
+    const auto plan = plan_rectification(model);
+    ASSERT_TRUE(plan);
+    const int side = plan->side();
+    int near = 0;
+    for (int y = 0; y < plan->height; ++y) {
+      for (int x = 0; x < plan->width; ++x) {
+        const auto patch = row_major(y / side, x / side, plan->patches_across);
+        if (plan->patches[patch].near == 0) continue;
+        ++near;
+        const PlannedPosition at = planned_position(*plan, x, y);
+        ASSERT_TRUE(at.valid && at.x >= 0 && at.y >= 0 && at.x < model.image_width - 1 &&
+                    at.y < model.image_height - 1)
+            << x << ' ' << y;
+      }
+    }
+    // Upright a row of pixels stays in a few rows of the source; turned it crosses as many as it
+    // has pixels.
+    if (turned)
+      EXPECT_EQ(near, 0);
+    else
+      EXPECT_GT(near, 9 * plan->width * plan->height / 10);
   }
 }
 

@@ -180,6 +180,28 @@ PATTERND_DEVICE Word2 load_word2(const Word2* address) {
 PATTERND_DEVICE u32 load_anew(const u32* address) {
   return *static_cast<const volatile u32*>(address);
 }
+// Whether loads of global memory go through the cache that textures use, without the texture unit.
+#define PATTERND_PLAIN_LOADS (PATTERND_ARCH >= 700)
+#if PATTERND_PLAIN_LOADS
+// The float at an address of global memory, which nothing writes meanwhile; fetches its
+// neighbourhood too, where the architecture does such.
+template <int kOffset>
+PATTERND_DEVICE float load_float(u64 address) {
+  float value;
+#if PATTERND_ARCH >= 800
+  asm("ld.global.nc.L2::256B.f32 %0, [%1+%2];" : "=f"(value) : "l"(address), "n"(kOffset));
+#else
+  asm("ld.global.nc.f32 %0, [%1+%2];" : "=f"(value) : "l"(address), "n"(kOffset));
+#endif
+  return value;
+}
+// address + a·b, which the compilers make more of than one instruction.
+PATTERND_DEVICE u64 add_product(u64 address, int a, int b) {
+  u64 result;
+  asm("mad.wide.s32 %0, %1, %2, %3;" : "=l"(result) : "r"(a), "r"(b), "l"(address));
+  return result;
+}
+#endif
 
 // ---- Warps --------------------------------------------------------------------------------------
 // All lanes of the warp must take part.
@@ -279,6 +301,23 @@ PATTERND_DEVICE float reciprocal(float value) {
   float result;
   asm("rcp.approx.f32 %0, %1;" : "=f"(result) : "f"(value));
   return result;
+}
+// Added to a float of small magnitude it leaves a whole number, whose bits less kRounderBits are
+// the number's as an integer, in an addition at full rate (conversions run at a quarter of it).
+inline constexpr float kRounder = 12582912.0F;  // 1.5 · 2^23
+inline constexpr int kRounderBits = 0x4B400000;
+// Rounded down.
+#if defined(__clang__)
+PATTERND_DEVICE float add_down(float a, float b) { return __nvvm_add_rm_f(a, b); }
+#else
+PATTERND_DEVICE float add_down(float a, float b) { return __fadd_rd(a, b); }
+#endif
+PATTERND_DEVICE int bits_of(float value) {
+  union {
+    float f;
+    int i;
+  } bits{value};
+  return bits.i;
 }
 PATTERND_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
 PATTERND_DEVICE int maximum(int a, int b) { return a > b ? a : b; }

@@ -46,7 +46,8 @@ struct RectifyPatch {
   float base_y;
   int mask;   // kPatchAllValid, kPatchNoneValid, or index of this patch's rows of valid bits
   int table;  // −1, or index of this patch's side² explicit positions (x, y less the bases)
-  int unused[2];
+  int near;   // 1: a row's neighbours in a source of floats all exist, in few lines of the cache
+  int unused;
 };
 static_assert(sizeof(RectifyPatch) == 96);
 inline constexpr int kPatchAllValid = -1;
@@ -67,8 +68,11 @@ struct RectifyParameters {
   int rows_per_warp;  // a multiple of 4, at most the patch's side
   float scale;        // texture value -> grey level
   float border;       // grey level
+  Address pixels;     // of a source of floats: its first, for plain loads; 0: by texture alone
+  int source_stride;  // bytes
+  int unused;
 };
-static_assert(sizeof(RectifyParameters) == 72);
+static_assert(sizeof(RectifyParameters) == 88);
 
 // ---- pyramid ------------------------------------------------------------------------------------
 struct PyramidLevel {

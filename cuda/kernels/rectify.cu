@@ -11,24 +11,57 @@
 // lanes of a lookup lie side by side in the source, which the unit serves faster than any other
 // arrangement, whichever way the plane is turned (squares of lanes, and four pixels side by side a
 // lane, were measured beside it); and what depends on the column is worked out once.
+//
+// The unit takes two clocks for a texel of 32 bits. Since Volta plain loads go through the same
+// cache beside it, lines of 128 bytes at a time, so floats are read by four loads a pixel where a
+// patch's rows touch few lines (the plan says where). Before, plain loads come from the
+// second-level cache or through the texture unit itself: nothing would be gained.
 
 #include "cuda/kernels/pose_sampling.h"
 
 namespace patternd::cuda {
 
-// The bilinear value at base + offset + 0.5: the offset comes without its half pixel, so that
-// rounding to nearest finds the left and the upper texel.
+// The bilinear value between four pixels.
+PATTERND_DEVICE float between(const Gathered& g, float wx, float wy) {
+  const float upper = fused(wx, g.right_top - g.left_top, g.left_top);
+  const float lower = fused(wx, g.right_bottom - g.left_bottom, g.left_bottom);
+  return fused(wy, lower - upper, upper);
+}
+
+// The value at base + offset + 0.5: the offset comes without its half pixel, so that rounding to
+// nearest finds the left and the upper texel.
 template <int kChannel>
 PATTERND_DEVICE float sample(u64 texture, float base_x, float base_y, float x, float y) {
   const float left = nearest(x);
   const float top = nearest(y);
   const float wx = (x - left) + 0.5F;
   const float wy = (y - top) + 0.5F;
-  const Gathered g = gather<kChannel>(texture, left + base_x, top + base_y);
-  const float upper = fused(wx, g.right_top - g.left_top, g.left_top);
-  const float lower = fused(wx, g.right_bottom - g.left_bottom, g.left_bottom);
-  return fused(wy, lower - upper, upper);
+  return between(gather<kChannel>(texture, left + base_x, top + base_y), wx, wy);
 }
+
+#if PATTERND_PLAIN_LOADS
+// A source of floats by plain loads.
+struct PlainSource {
+  // Adding kRounder, rounded down, leaves a float whose bits, less kRounderBits, count texels from
+  // the patch's base; what is less is taken off here.
+  u64 base;
+  int stride;
+
+  // The value at the patch's base + offset.
+  __device__ float at(float x, float y) const {
+    constexpr int kBytes = sizeof(float);
+    const float left = add_down(x, kRounder);
+    const float top = add_down(y, kRounder);
+    const float wx = x - (left - kRounder);
+    const float wy = y - (top - kRounder);
+    const u64 upper = add_product(add_product(base, bits_of(top), stride), bits_of(left), kBytes);
+    const u64 lower = upper + static_cast<u64>(static_cast<i64>(stride));
+    return between({load_float<0>(lower), load_float<kBytes>(lower), load_float<kBytes>(upper),
+                    load_float<0>(upper)},
+                   wx, wy);
+  }
+};
+#endif
 
 // The polynomial of one column: the patch's, with u put in.
 struct Quadratic {
@@ -58,6 +91,7 @@ struct RectifyColumn {
   float first_v;  // of the first row
   int mask;
   int table;
+  int near;
   int x_in_patch;
   int y_in_patch;  // of the first row
 };
@@ -85,10 +119,21 @@ PATTERND_DEVICE RectifyColumn column_at(const RectifyParameters& p, int x, int y
   column.first_v = static_cast<float>(column.y_in_patch) - centre;
   column.mask = patch.mask;
   column.table = patch.table;
+  column.near = patch.near;
   return column;
 }
 
-// Row `r` of a column, counted from its first, where not all is valid or positions are explicit.
+#if PATTERND_PLAIN_LOADS
+PATTERND_DEVICE PlainSource plain_source(const RectifyParameters& p, const RectifyColumn& column) {
+  // The base is one to the right of its first texel, and one below.
+  const int left = static_cast<int>(column.base_x) - 1 - kRounderBits;
+  const int top = static_cast<int>(column.base_y) - 1 - kRounderBits;
+  return {add_product(add_product(p.pixels, top, p.source_stride), left, sizeof(float)),
+          p.source_stride};
+}
+#endif
+
+// Row `r` of a column, counted from its first, whatever the patch.
 template <int kChannel>
 PATTERND_DEVICE float value_at(const RectifyParameters& p, const RectifyColumn& column, int r) {
   const int side = 1 << p.patch_side_log2;
@@ -110,48 +155,67 @@ PATTERND_DEVICE float value_at(const RectifyParameters& p, const RectifyColumn& 
   return sample<kChannel>(p.texture, column.base_x, column.base_y, x, y) * p.scale;
 }
 
+constexpr int kRowsTogether = 4;  // so that their lookups overlap
+
+// A column that is valid throughout, of a multiple of kRowsTogether rows; sample_at(x, y) gives the
+// value at the patch's base and that.
+template <class Pixel, class SampleAt>
+PATTERND_DEVICE void put_column(const RectifyParameters& p, const RectifyColumn& column, int rows,
+                                u8* out, const SampleAt& sample_at) {
+  float v = column.first_v;
+#pragma unroll 1
+  for (int first = 0; first < rows; first += kRowsTogether) {
+    float values[kRowsTogether];
+#pragma unroll
+    for (int j = 0; j < kRowsTogether; ++j, v += 1.0F)
+      values[j] = sample_at(value_of(column.x, v), value_of(column.y, v));
+#pragma unroll
+    for (int j = 0; j < kRowsTogether; ++j, out += p.stride_bytes)
+      store(reinterpret_cast<Pixel*>(out), values[j]);
+  }
+}
+
 // A warp takes 32 columns by rows_per_warp rows.
 template <class Pixel, int kChannel>
 PATTERND_DEVICE void rectify(const RectifyParameters& p) {
-  constexpr int kRows = 4;  // together, so that their lookups overlap
   const int x = block_x() * kMaxPatchSide + thread_x();
   const int y_first = (block_y() * threads_y() + thread_y()) * p.rows_per_warp;
   if (x >= p.width || y_first >= p.height) return;
-  const RectifyColumn column = column_at(p, x, y_first);
+  RectifyColumn column = column_at(p, x, y_first);
   const int rows = minimum(p.rows_per_warp, p.height - y_first);
   u8* out = global<u8>(p.output) + static_cast<i64>(y_first) * p.stride_bytes +
             x * static_cast<int>(sizeof(Pixel));
-  if (column.mask != kPatchAllValid || column.table >= 0) {
+  if (column.mask != kPatchAllValid || column.table >= 0 || rows % kRowsTogether != 0) {
+#pragma unroll 1
     for (int r = 0; r < rows; ++r, out += p.stride_bytes)
       store(reinterpret_cast<Pixel*>(out), value_at<kChannel>(p, column, r));
     return;
   }
-  for (int first = 0; first < rows; first += kRows) {
-    float values[kRows];
-#pragma unroll
-    for (int j = 0; j < kRows; ++j) {
-      const float v = column.first_v + static_cast<float>(first + j);
-      values[j] = sample<kChannel>(p.texture, column.base_x, column.base_y, value_of(column.x, v),
-                                   value_of(column.y, v)) *
-                  p.scale;
-    }
-#pragma unroll
-    for (int j = 0; j < kRows; ++j, out += p.stride_bytes)
-      if (first + j < rows) store(reinterpret_cast<Pixel*>(out), values[j]);
+#if PATTERND_PLAIN_LOADS
+  if (sizeof(Pixel) == sizeof(float) && column.near != 0 && p.pixels != 0) {
+    const PlainSource source = plain_source(p, column);
+    column.x.c0 += 0.5F;
+    column.y.c0 += 0.5F;
+    put_column<Pixel>(p, column, rows, out, [&](float u, float v) { return source.at(u, v); });
+    return;
   }
+#endif
+  put_column<Pixel>(p, column, rows, out, [&](float u, float v) {
+    return sample<kChannel>(p.texture, column.base_x, column.base_y, u, v) * p.scale;
+  });
 }
 
-PATTERND_KERNEL __launch_bounds__(256) patternd_rectify_gray8(const RectifyParameters p) {
+PATTERND_KERNEL __launch_bounds__(128) patternd_rectify_gray8(const RectifyParameters p) {
   rectify<u8, 0>(p);
 }
 // Luma in the second of two channels (UYVY).
-PATTERND_KERNEL __launch_bounds__(256) patternd_rectify_gray8_second(const RectifyParameters p) {
+PATTERND_KERNEL __launch_bounds__(128) patternd_rectify_gray8_second(const RectifyParameters p) {
   rectify<u8, 1>(p);
 }
-PATTERND_KERNEL __launch_bounds__(256) patternd_rectify_gray16(const RectifyParameters p) {
+PATTERND_KERNEL __launch_bounds__(128) patternd_rectify_gray16(const RectifyParameters p) {
   rectify<u16, 0>(p);
 }
-PATTERND_KERNEL __launch_bounds__(256) patternd_rectify_gray_f32(const RectifyParameters p) {
+PATTERND_KERNEL __launch_bounds__(128) patternd_rectify_gray_f32(const RectifyParameters p) {
   rectify<float, 0>(p);
 }
 

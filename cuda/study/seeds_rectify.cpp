@@ -83,7 +83,9 @@ class RectifyBench {
     return bench_.stream().launch(kernel, shape, p);
   }
   [[nodiscard]] Result<void> serve(const SeedFrame& frame) const {
-    return service_.enqueue(bench_.stream(), frame.point, out_.view());
+    // Its own frame lies in the device's memory.
+    return service_.enqueue(bench_.stream(), frame.point, out_.view(),
+                            &frame == &frame_ ? frame.view : DeviceView{});
   }
   // The thesis's copy kernel: one pass over as many bytes.
   [[nodiscard]] double copy_us() const {

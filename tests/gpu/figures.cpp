@@ -167,7 +167,7 @@ void rectification(const StudyImage& study, PixelFormat format) {
     const RectifyPlan plan = value_of(plan_rectification(model));
     const RectifyStage stage = value_of(RectifyStage::create(device(), plan, format, 0, {}));
     const double time =
-        median_us(stream, [&] { return stage.enqueue(stream, texture, out.view()); });
+        median_us(stream, [&] { return stage.enqueue(stream, texture, out.view(), in.view()); });
     std::printf("  rectify %s: %.1f us, share of the slower ceiling %.2f, squares of %d\n",
                 turned ? "turned by 90" : "upright", time, std::max(copy, identity) / time,
                 plan.side());

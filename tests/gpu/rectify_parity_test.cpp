@@ -3,8 +3,10 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
+#include "calibration/matrix3.h"
 #include "cuda/pyramid_stage.h"
 #include "cuda/rectify_stage.h"
+#include "pipeline/match_angles.h"
 #include "pipeline/pyramid.h"
 #include "pipeline/rectify.h"
 #include "tests/gpu/gpu.h"
@@ -24,7 +26,8 @@ double level_at(const ImageView& view, int x, int y) {
   }
 }
 
-Image rectified_by_gpu(const CameraModel& model, const Image& input) {
+// `loads`: lets the kernel read the source by plain loads too.
+Image rectified_by_gpu(const CameraModel& model, const Image& input, bool loads = true) {
   auto stream = Stream::create(device());
   EXPECT_TRUE(stream);
   auto source = DevicePicture::create(device(), input.width(), input.height(), input.format());
@@ -43,7 +46,7 @@ Image rectified_by_gpu(const CameraModel& model, const Image& input) {
   EXPECT_TRUE(texture) << texture.error().message;
   auto stage = RectifyStage::create(device(), *plan, input.format(), model.border, {});
   EXPECT_TRUE(stage) << stage.error().message;
-  EXPECT_TRUE(stage->enqueue(*stream, *texture, target->view()));
+  EXPECT_TRUE(stage->enqueue(*stream, *texture, target->view(), loads ? view : DeviceView{}));
   EXPECT_TRUE(download(*stream, target->view(), out->view()));
   const auto waited = stream->wait();
   EXPECT_TRUE(waited) << waited.error().message;
@@ -91,6 +94,82 @@ TEST(GpuRectify, AgreesWithTheReferenceOnEveryKindOfPicture) {
       expect_rectified(model, make_picture(512, 512, PixelFormat::kGrayF32, content, random),
                        slack);
     }
+  }
+}
+
+// A plane seen upright or turned about the picture's middle.
+CameraModel turned_plane(int size, double angle_deg) {
+  CameraModel model = patternd::test::tilted_plane(size, false);
+  const double c = std::cos(angle_deg * kDegToRad);
+  const double s = std::sin(angle_deg * kDegToRad);
+  const double m = (size - 1) / 2.0;
+  model.plane->homography = product(model.plane->homography,
+                                    {c, s, m - c * m - s * m, -s, c, m + s * m - c * m, 0, 0, 1});
+  return model;
+}
+
+TEST(GpuRectify, ReadsFloatsByPlainLoadsAsByTexture) {
+  PATTERND_NEEDS_GPU();
+  std::mt19937 random(12);
+  SCOPED_TRACE("seed 12");
+  const Image input = make_picture(512, 512, PixelFormat::kGrayF32, Content::kNoise, random);
+  for (const double angle_deg : {0.0, 7.0, 30.0, 45.0, 90.0, 180.0}) {
+    SCOPED_TRACE(angle_deg);
+    const CameraModel model = turned_plane(512, angle_deg);
+    const Image loaded = rectified_by_gpu(model, input);
+    const Image looked_up = rectified_by_gpu(model, input, false);
+    double worst = 0;
+    for (int y = 0; y < 512; ++y)
+      for (int x = 0; x < 512; ++x)
+        worst = std::max(
+            worst, std::abs(level_at(loaded.view(), x, y) - level_at(looked_up.view(), x, y)));
+    // Positions differ by a float's rounding at up to 32 pixels from the base.
+    EXPECT_LE(worst, 255 * 1e-5);
+  }
+}
+
+TEST(GpuRectify, ReadsNothingBesideThePicture) {
+  PATTERND_NEEDS_GPU();
+  // Between the rows' ends and the next rows' beginnings, and around all, is what would show.
+  constexpr int kSide = 300;
+  constexpr int kMargin = 2;
+  auto stream = Stream::create(device());
+  auto around = DevicePicture::create(device(), kSide, kSide + 2 * kMargin, PixelFormat::kGrayF32);
+  auto target = DevicePicture::create(device(), kSide, kSide, PixelFormat::kGrayF32);
+  ASSERT_TRUE(stream && around && target);
+  const std::size_t stride = static_cast<std::size_t>(around->view().stride_bytes);
+  ASSERT_GT(stride, kSide * sizeof(float));
+  // All bits set: not a number.
+  ASSERT_TRUE(stream->fill(static_cast<DevicePointer>(around->view().address), 0xFF,
+                           stride * (kSide + 2 * kMargin)));
+  DeviceView view = around->view();
+  view.address += kMargin * stride;
+  view.height = kSide;
+  auto input = Image::create(kSide, kSide, PixelFormat::kGrayF32);
+  for (int y = 0; y < kSide; ++y) std::fill_n(input->row<float>(y), kSide, 7.0F);
+  ASSERT_TRUE(upload(*stream, input->view(), view));
+  for (const double angle_deg : {0.0, 180.0}) {
+    // Upright or upside down, to the picture's last pixels.
+    CameraModel model = sized({}, kSide, kSide);
+    model.plane.emplace();
+    model.plane->width = model.plane->height = kSide;
+    const double c = angle_deg == 0 ? 1 : -1;
+    const double shift = angle_deg == 0 ? 0 : kSide - 1;
+    model.plane->homography = {c, 0, shift, 0, c, shift, 0, 0, 1};
+    const auto plan = plan_rectification(model);
+    ASSERT_TRUE(plan);
+    auto texture = Texture::create(device(), view.address, kSide, kSide, stride, view.format, 1,
+                                   FilterMode::kPoint);
+    auto stage = RectifyStage::create(device(), *plan, view.format, 7, {});
+    ASSERT_TRUE(texture && stage);
+    ASSERT_TRUE(stage->enqueue(*stream, *texture, target->view(), view));
+    auto out = Image::create(kSide, kSide, PixelFormat::kGrayF32);
+    ASSERT_TRUE(download(*stream, target->view(), out->view()));
+    ASSERT_TRUE(stream->wait());
+    int wrong = 0;
+    for (int y = 0; y < kSide; ++y)
+      for (int x = 0; x < kSide; ++x) wrong += level_at(out->view(), x, y) == 7.0 ? 0 : 1;
+    EXPECT_EQ(wrong, 0);
   }
 }
 

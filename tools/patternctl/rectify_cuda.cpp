@@ -27,7 +27,7 @@ Result<Image> rectify_on_cuda(const CameraModel& model, const ImageView& picture
   auto stage = cuda::RectifyStage::create(device, *plan, picture.format, model.border, {});
   if (!stage) return tl::make_unexpected(stage.error());
   if (auto ok = cuda::upload(*stream, picture, view); !ok) return tl::make_unexpected(ok.error());
-  if (auto ok = stage->enqueue(*stream, *texture, target->view()); !ok) {
+  if (auto ok = stage->enqueue(*stream, *texture, target->view(), view); !ok) {
     return tl::make_unexpected(ok.error());
   }
   if (auto ok = cuda::download(*stream, target->view(), output->view()); !ok) {

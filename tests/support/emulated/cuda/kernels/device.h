@@ -147,6 +147,14 @@ PATTERND_DEVICE Float4 load_float4(const Float4* address) { return *address; }
 PATTERND_DEVICE Word4 load_word4(const Word4* address) { return *address; }
 PATTERND_DEVICE Word2 load_word2(const Word2* address) { return *address; }
 PATTERND_DEVICE u32 load_anew(const u32* address) { return *address; }
+#define PATTERND_PLAIN_LOADS 1
+template <int kOffset>
+PATTERND_DEVICE float load_float(u64 address) {
+  return *global<const float>(address + kOffset);
+}
+PATTERND_DEVICE u64 add_product(u64 address, int a, int b) {
+  return address + static_cast<u64>(static_cast<i64>(a) * b);
+}
 template <class T>
 PATTERND_DEVICE T* dynamic_shared() {
   return reinterpret_cast<T*>(emulated::dynamic_shared_bytes);
@@ -231,6 +239,15 @@ PATTERND_DEVICE float root(float value) { return std::sqrt(value); }
 PATTERND_DEVICE double root(double value) { return std::sqrt(value); }
 PATTERND_DEVICE float inverse_root(float value) { return 1.0F / std::sqrt(value); }
 PATTERND_DEVICE float reciprocal(float value) { return 1.0F / value; }
+inline constexpr float kRounder = 12582912.0F;
+inline constexpr int kRounderBits = 0x4B400000;
+// For kRounder, whose neighbours are one apart.
+PATTERND_DEVICE float add_down(float a, float b) { return std::floor(a) + b; }
+PATTERND_DEVICE int bits_of(float value) {
+  int bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return bits;
+}
 PATTERND_DEVICE int minimum(int a, int b) { return a < b ? a : b; }
 PATTERND_DEVICE int maximum(int a, int b) { return a > b ? a : b; }
 PATTERND_DEVICE float minimum(float a, float b) { return std::fmin(a, b); }

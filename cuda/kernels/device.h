@@ -184,11 +184,11 @@ PATTERND_DEVICE u32 load_anew(const u32* address) {
 #define PATTERND_PLAIN_LOADS (PATTERND_ARCH >= 700)
 #if PATTERND_PLAIN_LOADS
 // The float at an address of global memory, which nothing writes meanwhile; fetches its
-// neighbourhood too, where the architecture does such.
+// neighbourhood too, where the architecture does such and the image's PTX ISA can say so.
 template <int kOffset>
 PATTERND_DEVICE float load_float(u64 address) {
   float value;
-#if PATTERND_ARCH >= 800
+#if PATTERND_ARCH >= 800 && !defined(__clang__)
   asm("ld.global.nc.L2::256B.f32 %0, [%1+%2];" : "=f"(value) : "l"(address), "n"(kOffset));
 #else
   asm("ld.global.nc.f32 %0, [%1+%2];" : "=f"(value) : "l"(address), "n"(kOffset));

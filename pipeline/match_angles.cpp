@@ -9,13 +9,13 @@ namespace patternd {
 namespace {
 
 struct Point {
-  double x = 0;
-  double y = 0;
+  double x;
+  double y;
 };
 
 // A convex polygon of at most eight corners: what two rectangles can have in common.
 struct Polygon {
-  std::array<Point, 16> corners;
+  std::array<Point, 16> corners;  // the first `count` of them; no time is spent on the others
   std::size_t count = 0;
   void add(Point p) {
     if (count < corners.size()) corners[count++] = p;
@@ -54,6 +54,10 @@ Polygon clipped(const Polygon& polygon, const Point& a, const Point& b) {
     }
   }
   return out;
+}
+
+double diagonal_of(const TurnedRectangle& r) {
+  return std::sqrt(r.width * r.width + r.height * r.height);
 }
 
 double area_of(const Polygon& polygon) {
@@ -133,8 +137,11 @@ AngleRanges normalise_angles(const std::vector<Range>& ranges, int symmetry) {
 double overlap_of(const TurnedRectangle& a, const TurnedRectangle& b) {
   const double smaller = std::min(a.width * a.height, b.width * b.height);
   if (!(smaller > 0)) return 0;
-  const double reach = (std::hypot(a.width, a.height) + std::hypot(b.width, b.height)) / 2;
-  if (std::hypot(a.center_x - b.center_x, a.center_y - b.center_y) >= reach) return 0;
+  // Circles around them that don't meet: most pairs.
+  const double reach = (diagonal_of(a) + diagonal_of(b)) / 2;
+  const double dx = a.center_x - b.center_x;
+  const double dy = a.center_y - b.center_y;
+  if (dx * dx + dy * dy >= reach * reach) return 0;
   Polygon common = corners_of(a);
   const Polygon frame = corners_of(b);
   for (std::size_t i = 0; i < frame.count && common.count > 0; ++i)

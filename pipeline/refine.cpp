@@ -270,14 +270,22 @@ double noise_gain(const TraceLevel& level, const Candidate& at) {
   const double c = std::cos(at.angle_deg * kDegToRad) * at.scale;
   const double s = std::sin(at.angle_deg * kDegToRad) * at.scale;
   constexpr int kSide = 8;
-  double sum = 0;
-  for (int i = 0; i < kSide * kSide; ++i) {
-    const double qx = level.origin_x + level.spacing * (level.pattern.width * (i % kSide) / kSide);
-    const double qy = level.origin_y + level.spacing * (level.pattern.height * (i / kSide) / kSide);
-    const double x = at.x + c * qx - s * qy;
-    const double y = at.y + s * qx + c * qy;
-    sum += squared_weights(x) * squared_weights(y);
+  const double step_x = level.spacing * level.pattern.width / kSide;
+  const double step_y = level.spacing * level.pattern.height / kSide;
+  // A sum a column, so that columns are summed side by side.
+  std::array<double, kSide> sums{};
+  for (int j = 0; j < kSide; ++j) {
+    const double qy = level.origin_y + step_y * j;
+    const double x = at.x + c * level.origin_x - s * qy;
+    const double y = at.y + s * level.origin_x + c * qy;
+    for (int i = 0; i < kSide; ++i) {
+      const double qx = step_x * i;
+      sums[static_cast<std::size_t>(i)] +=
+          squared_weights(x + c * qx) * squared_weights(y + s * qx);
+    }
   }
+  double sum = 0;
+  for (const double column : sums) sum += column;
   return sum / (kSide * kSide);
 }
 

@@ -8,14 +8,27 @@
 namespace patternd::cuda {
 namespace {
 
-Candidate candidate_of(const TracedPose& pose, double score, int level) {
+Candidate candidate_of(const TracedCandidate& from, int level) {
   Candidate out;
-  out.x = pose.x;
-  out.y = pose.y;
-  out.angle_deg = pose.angle_deg;
-  out.scale = pose.scale;
-  out.score = score;
+  out.x = from.pose.x;
+  out.y = from.pose.y;
+  out.angle_deg = from.pose.angle_deg;
+  out.scale = from.pose.scale;
+  out.score = from.score;
+  out.visible = from.visible;
+  out.inverted = from.inverted != 0;
   out.level = level;
+  return out;
+}
+
+Candidate candidate_of(const ResultLoser& from) {
+  Candidate out;
+  out.x = static_cast<double>(from.x);
+  out.y = static_cast<double>(from.y);
+  out.angle_deg = static_cast<double>(from.angle_deg);
+  out.scale = static_cast<double>(from.scale);
+  out.score = static_cast<double>(from.score);
+  out.level = from.level;
   return out;
 }
 
@@ -117,16 +130,10 @@ void GpuMatcher::take(const PatternPlan& plan, const FoundPattern& found) {
   const int last_level = plan.steps.back().level.image_level;
   for (int i = 0; i < found.candidate_count; ++i) {
     const TracedCandidate& from = found.candidates[i];
-    Candidate candidate = candidate_of(from.pose, from.score, last_level);
-    candidate.visible = from.visible;
-    candidate.inverted = from.inverted != 0;
-    candidates_.push_back(candidate);
-    refinements_.push_back(refinement_of(plan, from, candidate));
+    candidates_.push_back(candidate_of(from, last_level));
+    refinements_.push_back(refinement_of(plan, from, candidates_.back()));
   }
-  for (int i = 0; i < found.loser_count; ++i) {
-    const TracedLoser& loser = found.losers[i];
-    losers_.push_back(candidate_of(loser.pose, loser.score, loser.level));
-  }
+  for (int i = 0; i < found.loser_count; ++i) losers_.push_back(candidate_of(found.losers[i]));
 }
 
 }  // namespace patternd::cuda

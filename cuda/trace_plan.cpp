@@ -134,6 +134,7 @@ AllowedPoses allowed_of(const PatternPlan& plan) {
   out.period_deg = plan.angles.period_deg;
   out.low_scale = plan.search.params.scale.low;
   out.high_scale = plan.search.params.scale.high;
+  out.max_overlap = static_cast<float>(plan.search.params.max_overlap);
   if (plan.angles.full()) return out;
   out.ranges = static_cast<int>(plan.angles.ranges.size());
   for (std::size_t i = 0; i < plan.angles.ranges.size(); ++i) {

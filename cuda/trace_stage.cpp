@@ -87,7 +87,7 @@ Result<void> TraceStage::allocate_results(const std::shared_ptr<const Device>& d
   const auto limit = static_cast<std::size_t>(plan_->last.result_limit);
   candidates_offset_ = aligned(searches * sizeof(ResultHeader));
   losers_offset_ = candidates_offset_ + aligned(searches * limit * sizeof(TracedCandidate));
-  const std::size_t bytes = losers_offset_ + searches * kMostLosers * sizeof(TracedLoser);
+  const std::size_t bytes = losers_offset_ + searches * kMostLosers * sizeof(ResultLoser);
   auto results = SharedBuffer::create(device, memory_for_results(*device), bytes);
   if (!results) return tl::make_unexpected(results.error());
   results_ = std::move(*results);
@@ -152,7 +152,7 @@ FoundPattern TraceStage::found(std::size_t pattern) const {
   out.candidates = reinterpret_cast<const TracedCandidate*>(results_.host() + candidates_offset_) +
                    pattern * static_cast<std::size_t>(refine_.result_limit);
   out.candidate_count = header.candidates;
-  out.losers = reinterpret_cast<const TracedLoser*>(results_.host() + losers_offset_) +
+  out.losers = reinterpret_cast<const ResultLoser*>(results_.host() + losers_offset_) +
                pattern * kMostLosers;
   out.loser_count = header.losers;
   out.overflow = header.overflow != 0 || header.broken != 0;

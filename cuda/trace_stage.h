@@ -17,7 +17,7 @@ namespace patternd::cuda {
 struct FoundPattern {
   const TracedCandidate* candidates = nullptr;
   int candidate_count = 0;
-  const TracedLoser* losers = nullptr;
+  const ResultLoser* losers = nullptr;  // that may be a match's runner-up
   int loser_count = 0;
   bool overflow = false;  // more was found than there was room for: the frame is the CPU's
 };

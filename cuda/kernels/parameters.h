@@ -492,8 +492,8 @@ inline constexpr int kMostCandidates = 4096;  // a pattern
 
 // Blocks can sum over one candidate's pixels together, which are cut into the same pieces however
 // many blocks there are.
-inline constexpr int kMostPieces = 32;  // of a pattern, rows side by side
-inline constexpr int kPieceSums = 16;
+inline constexpr int kMostPieces = 16;  // of a pattern, rows side by side
+inline constexpr int kPieceSums = 32;
 // A piece's sum, a float, in the upper half of a word whose lower half says which pass it is of,
 // counting from 1: who reads a word sees both or neither.
 using TeamSum = unsigned long long;
@@ -549,7 +549,13 @@ struct RefinePattern {
 static_assert(sizeof(RefinePattern) == 864);
 
 // What a frame hands to the host, in memory that it reads in place: this header for each pattern,
-// then its candidates, then its losers.
+// then its candidates, then those of its losers that may be a runner-up.
+struct ResultLoser {
+  float x, y, angle_deg, scale;
+  float score;
+  int level;
+};
+static_assert(sizeof(ResultLoser) == 24);
 struct ResultHeader {
   int candidates;
   int losers;
@@ -565,7 +571,7 @@ struct RefineParameters {
   Address allowed;        // AllowedPoses[search_count]
   Address headers;        // ResultHeader[search_count]
   Address results;        // TracedCandidate[search_count][result_limit]
-  Address result_losers;  // TracedLoser[search_count][kMostLosers]
+  Address result_losers;  // ResultLoser[search_count][kMostLosers]
   Address ends;           // u64[search_count][result_limit]: when each was done, by the GPU's clock
   int result_limit;
   int unused;
@@ -579,8 +585,8 @@ struct AllowedPoses {
   double period_deg;
   double low_scale;
   double high_scale;
-  int ranges;  // 0: all angles
-  int unused;
+  int ranges;         // 0: all angles
+  float max_overlap;  // of a match with another
 };
 static_assert(sizeof(AllowedPoses) == 288);
 

@@ -73,6 +73,12 @@ PATTERND_DEVICE SamplingGrid grid_of(const TracePattern& pattern, const TraceIma
 // in two additions at full rate (conversions run at a quarter of it).
 PATTERND_DEVICE float nearest(float value) { return (value + 12582912.0F) - 12582912.0F; }
 
+PATTERND_DEVICE float length_of(float x, float y) {
+  const float square = fused(x, x, y * y);
+  return square * inverse_root(maximum(square, 1e-30F));
+}
+PATTERND_DEVICE float size_of(float value) { return value < 0 ? -value : value; }
+
 // Grey values on the scale of 8 bit, whichever the picture's depth: the unit gives 0..1.
 inline constexpr float kGreyScale = 255.0F;
 
@@ -147,27 +153,25 @@ PATTERND_DEVICE CubicWeights cubic_weights(float t) {
   const float outer = (1.0F / 6.0F) * (t * (t - 1.0F));
   return {-(outer * (t - 2.0F)), inner * (t - 1.0F), -(inner * t), outer * (t + 1.0F)};
 }
-PATTERND_DEVICE CubicWeights weights_of(float t, bool cubic) {
-  const CubicWeights w = cubic_weights(t);
-  return {cubic ? w.before : 0.0F, cubic ? w.left : 1.0F - t, cubic ? w.right : t,
-          cubic ? w.after : 0.0F};
-}
 PATTERND_DEVICE float weighted(const CubicWeights& w, float a, float b, float c, float d) {
   return fused(w.after, d, fused(w.right, c, fused(w.left, b, w.before * a)));
 }
 
-// As bilinear_at, without its third-order shift; bilinear all the same where one of the sixteen
-// pixels does not exist.
-PATTERND_DEVICE float cubic_at(const TraceImage& image, const SamplingGrid& grid,
-                               const Located& at) {
+// A sample both ways: bilinear, and cubic, which lacks its third-order shift. The same where one of
+// the sixteen pixels does not exist.
+struct BothSamples {
+  float bilinear, cubic;
+};
+PATTERND_DEVICE BothSamples both_at(const TraceImage& image, const SamplingGrid& grid,
+                                    const Located& at) {
   const float x = at.x + grid.base_x;
   const float y = at.y + grid.base_y;
   const bool whole = x >= 1.01F && y >= 1.01F && x <= static_cast<float>(image.width) - 2.01F &&
                      y <= static_cast<float>(image.height) - 2.01F;
   const float left = nearest(at.x - 0.5F);
   const float top = nearest(at.y - 0.5F);
-  const CubicWeights across = weights_of(at.x - left, whole);
-  const CubicWeights down = weights_of(at.y - top, whole);
+  const float wx = at.x - left;
+  const float wy = at.y - top;
   // Each brings two by two pixels; its place is the corner between them.
   const float corner_x = left + (grid.base_x + 1.0F);
   const float corner_y = top + (grid.base_y + 1.0F);
@@ -175,12 +179,17 @@ PATTERND_DEVICE float cubic_at(const TraceImage& image, const SamplingGrid& grid
   const Gathered ne = gather<0>(image.texture, corner_x + 1.0F, corner_y - 1.0F);
   const Gathered sw = gather<0>(image.texture, corner_x - 1.0F, corner_y + 1.0F);
   const Gathered se = gather<0>(image.texture, corner_x + 1.0F, corner_y + 1.0F);
-  return weighted(
-             down, weighted(across, nw.left_top, nw.right_top, ne.left_top, ne.right_top),
-             weighted(across, nw.left_bottom, nw.right_bottom, ne.left_bottom, ne.right_bottom),
-             weighted(across, sw.left_top, sw.right_top, se.left_top, se.right_top),
-             weighted(across, sw.left_bottom, sw.right_bottom, se.left_bottom, se.right_bottom)) *
-         kGreyScale;
+  const float upper = fused(wx, ne.left_bottom - nw.right_bottom, nw.right_bottom);
+  const float lower = fused(wx, se.left_top - sw.right_top, sw.right_top);
+  const float bilinear = fused(wy, lower - upper, upper);
+  const CubicWeights across = cubic_weights(wx);
+  const CubicWeights down = cubic_weights(wy);
+  const float cubic =
+      weighted(down, weighted(across, nw.left_top, nw.right_top, ne.left_top, ne.right_top),
+               weighted(across, nw.left_bottom, nw.right_bottom, ne.left_bottom, ne.right_bottom),
+               weighted(across, sw.left_top, sw.right_top, se.left_top, se.right_top),
+               weighted(across, sw.left_bottom, sw.right_bottom, se.left_bottom, se.right_bottom));
+  return {bilinear * kGreyScale, (whole ? cubic : bilinear) * kGreyScale};
 }
 
 // The threads that share the pixels of a pattern, and this one's place among them.
@@ -258,7 +267,7 @@ PATTERND_DEVICE float warp_totals(float (&sums)[kWarpSize]) {
 }
 
 // The same for 16 numbers: lanes i and i + 16 get the total of number i.
-PATTERND_DEVICE float half_warp_totals(float (&sums)[kWarpSize / 2]) {
+PATTERND_DEVICE float half_warp_totals(float* sums) {
   halve_sums<8>(sums);
   halve_sums<4>(sums);
   halve_sums<2>(sums);

@@ -108,56 +108,48 @@ PATTERND_DEVICE void leave_team() {
   if (thread_x() == 0) slot.arrived = slot.size = slot.left = 0;
 }
 
-// Half a warp's lanes take a sum each, the other half's the same of other pieces.
-static_assert(2 * kPieceSums == kWarpSize);
+// A warp's lanes take a sum each.
+static_assert(kPieceSums == kWarpSize);
 
 // Hands this lane's sum over a piece to the others.
 PATTERND_DEVICE void give_sum(int piece, float sum) {
   const Team& team = team_memory();
-  TeamSum& out = team.slot->sums[team.passes & 1U][piece][thread_x() % kPieceSums];
+  TeamSum& out = team.slot->sums[team.passes & 1U][piece][thread_x()];
   *static_cast<volatile TeamSum*>(&out) = tagged(sum, team.passes + 1U);
 }
 
-// Pieces whose sums are on their way to a lane at once.
-inline constexpr int kPiecesAtOnce = 8;
-// Adds every second piece's sum to `before`, in order, from `first` on as many as are on their way
-// at once; false where one has not been given yet.
-PATTERND_DEVICE bool sum_given(const TeamSum (&sums)[kMostPieces][kPieceSums], int first,
-                               int pieces, u32 pass, double before, double& sum) {
-  TeamSum words[kPiecesAtOnce];
+// Adds up a lane's sums over the pieces in order, all of them on their way at once; false where one
+// has not been given yet.
+PATTERND_DEVICE bool sum_given(const TeamSum (&sums)[kMostPieces][kPieceSums], int pieces, u32 pass,
+                               double& sum) {
+  TeamSum words[kMostPieces];
 #pragma unroll
-  for (int i = 0; i < kPiecesAtOnce; ++i) {
+  for (int i = 0; i < kMostPieces; ++i) {
     words[i] = tagged(0.0F, pass);
-    if (first + 2 * i < pieces)
-      words[i] =
-          *static_cast<const volatile TeamSum*>(&sums[first + 2 * i][thread_x() % kPieceSums]);
+    if (i < pieces) words[i] = *static_cast<const volatile TeamSum*>(&sums[i][thread_x()]);
   }
   bool all = true;
-  sum = before;
+  sum = 0;
 #pragma unroll
-  for (int i = 0; i < kPiecesAtOnce; ++i) {
+  for (int i = 0; i < kMostPieces; ++i) {
     all = all && static_cast<u32>(words[i]) == pass;
     sum += static_cast<double>(untagged(words[i]));
   }
   return all;
 }
 
-// The sum of every second piece's, from this lane's half on, when all have been given; one warp. A
-// pass's sums carry its number, so nothing else is waited for.
-PATTERND_DEVICE double team_half_total(int pieces) {
+// A lane's sum over all pieces when all have been given; one warp. A pass's sums carry its number,
+// so nothing else is waited for.
+PATTERND_DEVICE double team_total(int pieces) {
   Team& team = team_memory();
   const u32 pass = team.passes + 1U;
   const TeamSum(&sums)[kMostPieces][kPieceSums] = team.slot->sums[team.passes & 1U];
   warp_barrier();
   double total = 0;
   int looks = 0;
-  for (int first = thread_x() / kPieceSums; first - thread_x() / kPieceSums < pieces;
-       first += 2 * kPiecesAtOnce) {
-    const double before = total;
-    // All lanes look as often as the last one must, so that they go on together.
-    for (bool all = false; !all && looks < kMostLooksForTeam; ++looks)
-      all = warp_ballot(!sum_given(sums, first, pieces, pass, before, total)) == 0;
-  }
+  // All lanes look as often as the last one must, so that they go on together.
+  for (bool all = false; !all && looks < kMostLooksForTeam; ++looks)
+    all = warp_ballot(!sum_given(sums, pieces, pass, total)) == 0;
   if (looks >= kMostLooksForTeam) store_through(team.broken, 1U);
   warp_barrier();
   if (thread_x() == 0) team.passes = pass;

@@ -3,6 +3,7 @@
 
 #include "cuda/kernels/pose_refine.h"
 #include "cuda/kernels/pose_trace.h"
+#include "cuda/kernels/rivals.h"
 
 namespace patternd::cuda {
 
@@ -15,74 +16,66 @@ PATTERND_DEVICE void copy_words(void* to, const void* from, int words) {
 
 // Beside more candidates than these all losers are handed on.
 inline constexpr int kMostToBeNear = 64;
-// Pixels of the pattern that a candidate may still move or grow, more than any does.
-inline constexpr float kMostToMove = 32;
+// Pixels of the pattern that a candidate may still move or grow. One that does not settle may go
+// farther; its runner-up may be missed.
+inline constexpr float kMostToMove = 8;
 
-// Whether a loser's rectangle may meet that of a candidate wherever refinement moves this: circles
-// around both do.
-PATTERND_DEVICE bool may_meet(const RefineParameters& p, int search, int candidates,
-                              const TracedLoser& loser) {
+// Whether a loser may be the runner-up of one of the candidates.
+PATTERND_DEVICE bool may_be_rival(const RefineParameters& p, int search, int candidates,
+                                  const TracedPose& loser) {
   if (candidates > kMostToBeNear) return true;
   const TracePattern& pattern = global<const TracePattern>(p.trace.patterns)[search];
   const TracedCandidate* all = global<const TracedCandidate>(p.trace.candidates) +
                                static_cast<i64>(search) * p.trace.select_limit;
+  const float least = global<const AllowedPoses>(p.allowed)[search].max_overlap;
   const float spacing = static_cast<float>(pattern.spacing);
-  const float half =
-      0.5F * spacing *
-      length_of(static_cast<float>(pattern.width), static_cast<float>(pattern.height));
+  const MovingRectangles of = {spacing * static_cast<float>(pattern.width),
+                               spacing * static_cast<float>(pattern.height), spacing * kMostToMove};
   for (int i = 0; i < candidates; ++i) {
-    const float reach = fused(half, static_cast<float>(all[i].pose.scale + loser.pose.scale),
-                              kMostToMove * spacing);
-    if (length_of(static_cast<float>(all[i].pose.x - loser.pose.x),
-                  static_cast<float>(all[i].pose.y - loser.pose.y)) < reach)
-      return true;
+    if (may_overlap(of, least, all[i].pose, loser)) return true;
   }
   return false;
 }
 
-// Numbers of the losers that may be a candidate's runner-up, in their order; returns how many.
-PATTERND_DEVICE int choose_losers(const RefineParameters& p, int search, int candidates,
-                                  const TracedLoser* losers, int count,
-                                  int (&chosen)[kMostLosers]) {
+// Hands the host the losers that may be a candidate's runner-up, in their order; returns how many.
+PATTERND_DEVICE int write_losers(const RefineParameters& p, int search, int candidates) {
   constexpr int kWords = kMostLosers / kWarpSize;
-  __shared__ u32 near[kWords];
+  __shared__ u32 rivals[kWords];
+  const i64 first = static_cast<i64>(search) * kMostLosers;
+  const TracedLoser* losers = global<const TracedLoser>(p.trace.losers) + first;
+  const int count = global<const int>(p.trace.loser_counts)[search];
   for (int i = thread_x(); i < kMostLosers; i += threads_x()) {
-    const u32 bits = warp_ballot(i < count && may_meet(p, search, candidates, losers[i]));
-    if (i % kWarpSize == 0) near[i / kWarpSize] = bits;
+    const u32 bits = warp_ballot(i < count && may_be_rival(p, search, candidates, losers[i].pose));
+    if (i % kWarpSize == 0) rivals[i / kWarpSize] = bits;
   }
   block_barrier();
-  for (int i = thread_x(); i < kMostLosers; i += threads_x()) {
-    const u32 bits = near[i / kWarpSize];
+  ResultLoser* out = global<ResultLoser>(p.result_losers) + first;
+  for (int i = thread_x(); i < count; i += threads_x()) {
+    const u32 bits = rivals[i / kWarpSize];
     if ((bits >> i % kWarpSize & 1U) == 0) continue;
     int place = population(bits & ((1U << i % kWarpSize) - 1U));
-    for (int word = 0; word < i / kWarpSize; ++word) place += population(near[word]);
-    chosen[place] = i;
+    for (int word = 0; word < i / kWarpSize; ++word) place += population(rivals[word]);
+    const TracedLoser& loser = losers[i];
+    out[place] = {static_cast<float>(loser.pose.x),         static_cast<float>(loser.pose.y),
+                  static_cast<float>(loser.pose.angle_deg), static_cast<float>(loser.pose.scale),
+                  static_cast<float>(loser.score),          loser.level};
   }
   int all = 0;
-  for (int word = 0; word < kWords; ++word) all += population(near[word]);
-  block_barrier();
+  for (int word = 0; word < kWords; ++word) all += population(rivals[word]);
   return all;
 }
 
 // Losers and counts for the host; a block of its own, which no candidate waits for.
 PATTERND_DEVICE void write_header(const RefineParameters& p, int search) {
-  __shared__ int chosen[kMostLosers];
-  const int candidates = minimum(global<const int>(p.trace.counts)[search], p.result_limit);
-  const i64 first = static_cast<i64>(search) * kMostLosers;
-  const TracedLoser* losers = global<const TracedLoser>(p.trace.losers) + first;
-  const int count = choose_losers(p, search, candidates, losers,
-                                  global<const int>(p.trace.loser_counts)[search], chosen);
-  constexpr int kWords = sizeof(TracedLoser) / sizeof(u64);
-  u64* out = reinterpret_cast<u64*>(global<TracedLoser>(p.result_losers) + first);
-  for (int i = thread_x(); i < count * kWords; i += threads_x())
-    out[i] = reinterpret_cast<const u64*>(losers + chosen[i / kWords])[i % kWords];
+  const int found = global<const int>(p.trace.counts)[search];
+  const int candidates = minimum(found, p.result_limit);
+  const int losers = write_losers(p, search, candidates);
   if (thread_x() != 0) return;
   ResultHeader& header = global<ResultHeader>(p.headers)[search];
   header.candidates = candidates;
-  header.losers = count;
-  header.overflow = global<const int>(p.trace.counts)[search] > p.result_limit
-                        ? 1
-                        : global<const CoarseCounters>(p.trace.counters)->overflow;
+  header.losers = losers;
+  header.overflow =
+      found > p.result_limit ? 1 : global<const CoarseCounters>(p.trace.counters)->overflow;
 }
 
 // What a block works on, copied to shared memory.
@@ -90,6 +83,7 @@ struct RefineJob {
   RefinePattern refine;
   TracePattern pattern;
   TraceImage image;
+  AllowedPoses allowed;
   TracedCandidate candidate;
 };
 PATTERND_DEVICE RefineJob& refine_job() {
@@ -142,7 +136,9 @@ PATTERND_DEVICE const u64* source_of(const RefineParameters& p, const RefineTurn
   constexpr int kRefine = sizeof(RefinePattern) / sizeof(u64);
   constexpr int kPattern = kRefine + sizeof(TracePattern) / sizeof(u64);
   constexpr int kImage = kPattern + sizeof(TraceImage) / sizeof(u64);
-  static_assert(kImage + sizeof(TracedCandidate) / sizeof(u64) == sizeof(RefineJob) / sizeof(u64));
+  constexpr int kAllowed = kImage + sizeof(AllowedPoses) / sizeof(u64);
+  constexpr int kAll = kAllowed + sizeof(TracedCandidate) / sizeof(u64);
+  static_assert(kAll == sizeof(RefineJob) / sizeof(u64));
   const auto words = [](Address array, i64 number, int bytes) {
     return global<const u64>(array + static_cast<Address>(number) * static_cast<Address>(bytes));
   };
@@ -150,10 +146,11 @@ PATTERND_DEVICE const u64* source_of(const RefineParameters& p, const RefineTurn
   if (i < kPattern)
     return words(p.trace.patterns, turn.search, sizeof(TracePattern)) + (i - kRefine);
   if (i < kImage) return words(p.trace.images, 0, 0) + (i - kPattern);
+  if (i < kAllowed) return words(p.allowed, turn.search, sizeof(AllowedPoses)) + (i - kImage);
   return words(p.trace.candidates,
                static_cast<i64>(turn.search) * p.trace.select_limit + turn.index,
                sizeof(TracedCandidate)) +
-         (i - kImage);
+         (i - kAllowed);
 }
 
 // The turn's candidate and its tables into shared memory, all of it on its way at once, and this
@@ -194,9 +191,8 @@ PATTERND_DEVICE int stage_after(const RefineParameters& p, int search, int stage
     if (job.candidate.score >= loose.hopeless_score) return kAfterSearch;
   }
   if (stage == kScoring) return kRefined;
-  const AllowedPoses& allowed = global<const AllowedPoses>(p.allowed)[search];
   block_barrier();
-  if (thread_x() == 0) moved = bring_inside(allowed, job.candidate.pose) ? 1 : 0;
+  if (thread_x() == 0) moved = bring_inside(job.allowed, job.candidate.pose) ? 1 : 0;
   block_barrier();
   if (stage == kAtBound) return kScoring;
   if (moved == 0) return converged ? kRefined : kScoring;

@@ -143,37 +143,53 @@ std::vector<Stretch> cut(const std::vector<Stretch>& strips, int rows) {
   return out;
 }
 
-// Four strips at a time, as far as the shortest of them goes; what is left in the end is cut into
-// four.
-std::vector<Course> courses_of(std::vector<Stretch> strips) {
-  std::vector<Course> out;
-  const auto longer = [](const Stretch& a, const Stretch& b) { return a.rows > b.rows; };
-  while (!strips.empty()) {
-    std::stable_sort(strips.begin(), strips.end(), longer);
-    Course course{};
-    if (strips.size() <= kStrips) {
-      int rows = kStepRows;
-      while (pieces(strips, rows) > kStrips) rows += kStepRows;
-      course.stretches = cut(strips, rows);
-      course.steps = rows / kStepRows;
-      strips.clear();
-    } else {
-      const int rows = rounded_up(strips[kStrips - 1].rows, kStepRows);
-      for (std::size_t i = 0; i < kStrips; ++i) {
-        Stretch& strip = strips[i];
-        const int taken = std::min(rows, strip.rows);
-        course.stretches.push_back({strip.column, strip.row, taken});
-        strip.row += taken;
-        strip.rows -= taken;
-      }
-      course.steps = rows / kStepRows;
-      strips.erase(std::remove_if(strips.begin(), strips.end(),
-                                  [](const Stretch& strip) { return strip.rows == 0; }),
-                   strips.end());
-    }
-    out.push_back(std::move(course));
+// The first `rows` rows of the four longest strips, which are taken off them.
+Course take_course(std::vector<Stretch>& strips, int rows) {
+  Course course{};
+  course.steps = rows / kStepRows;
+  for (std::size_t i = 0; i < kStrips; ++i) {
+    Stretch& strip = strips[i];
+    const int taken = std::min(rows, strip.rows);
+    course.stretches.push_back({strip.column, strip.row, taken});
+    strip.row += taken;
+    strip.rows -= taken;
   }
-  return out;
+  strips.erase(std::remove_if(strips.begin(), strips.end(),
+                              [](const Stretch& strip) { return strip.rows == 0; }),
+               strips.end());
+  return course;
+}
+
+// At most four strips, cut into four as even as can be.
+Course last_course(const std::vector<Stretch>& strips) {
+  int rows = kStepRows;
+  while (pieces(strips, rows) > kStrips) rows += kStepRows;
+  return {cut(strips, rows), rows / kStepRows};
+}
+
+// In products' times; where a course begins, words are loaded for two.
+int cost_of(const std::vector<Course>& courses) {
+  constexpr int kBegin = 2;
+  return std::accumulate(courses.begin(), courses.end(), 0,
+                         [](int sum, const Course& course) { return sum + kBegin + course.steps; });
+}
+
+// Four strips at a time, as far as the shortest or as the longest of them goes, whichever takes
+// less time in the end.
+std::vector<Course> courses_of(std::vector<Stretch> strips) {
+  if (strips.empty()) return {};
+  if (strips.size() <= kStrips) return {last_course(strips)};
+  std::stable_sort(strips.begin(), strips.end(),
+                   [](const Stretch& a, const Stretch& b) { return a.rows > b.rows; });
+  std::vector<Course> best;
+  for (const std::size_t as_far_as : {kStrips - 1, 0}) {
+    std::vector<Stretch> left = strips;
+    std::vector<Course> courses = {
+        take_course(left, rounded_up(strips[as_far_as].rows, kStepRows))};
+    for (Course& course : courses_of(std::move(left))) courses.push_back(std::move(course));
+    if (best.empty() || cost_of(courses) < cost_of(best)) best = std::move(courses);
+  }
+  return best;
 }
 
 // The part of a weight that is multiplied by 256, and the rest; both signed bytes.

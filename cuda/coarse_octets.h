@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "cuda/driver_api.h"  // before the parameters, whose kWarpSize it has as an attribute too
 #include "cuda/kernels/parameters.h"
 #include "pipeline/coarse_search.h"
 

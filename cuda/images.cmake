@@ -5,7 +5,7 @@
 # debugging test the host's code: one architecture does, and each costs ten seconds of a core.
 set(default_architectures "53;62;72;75;80;86;87;89;90;100;110;120")
 if(PATTERND_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
-  set(default_architectures "75")
+  set(default_architectures "80")
 endif()
 set(PATTERND_CUDA_ARCHITECTURES "${default_architectures}" CACHE STRING
     "Compute capabilities (without the dot) to compile native device code for")

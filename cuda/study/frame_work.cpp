@@ -8,7 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/camera_map.h"
-#include "cuda/device.h"  // before the parameters, whose kWarpSize it has as an attribute too
+#include "cuda/coarse_octets.h"
+#include "cuda/device.h"
 #include "cuda/rectify_plan.h"
 #include "cuda/study/seeds_bench.h"
 #include "cuda/study/seeds_search_scene.h"
@@ -70,6 +71,32 @@ ordered_json coarse(const CoarseTables& tables, double operations) {
           {"multiply_adds", operations}};
 }
 
+// The same search by matrix units: warps that take eight planes at 8×8 positions, and the products
+// that they take for them.
+ordered_json matrix_units(const CoarseTables& tables, double threshold) {
+  constexpr int kPitch = 64;
+  constexpr double kProductsAStep = 5 * kScoreRows / 2;
+  const auto made = octets_of(tables, {threshold, false}, 0, kPitch);
+  double warps = 0;
+  double products = 0;
+  double mixed = 0;
+  double courses = 0;
+  if (made) {
+    for (const OctetTables& octet : made->octets) {
+      double steps = 0;
+      for (const CoarseStrips& strips : octet.strips) steps += strips.steps;
+      for (const int tile : octet.tiles) {
+        if (tile == kTileSkipped) continue;
+        ++warps;
+        mixed += tile == kTileAllVisible ? 0 : 1;
+        products += kProductsAStep * steps;
+        courses += static_cast<double>(octet.strips.size());
+      }
+    }
+  }
+  return {{"warps", warps}, {"mixed_warps", mixed}, {"products", products}, {"courses", courses}};
+}
+
 ordered_json trace(const PatternPlan& plan) {
   ordered_json steps = ordered_json::array();
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -96,6 +123,7 @@ ordered_json count(int side) {
           {"coarse_width", plan.coarse.width},
           {"coarse_height", plan.coarse.height},
           {"coarse", coarse(search.tables(), search.operations())},
+          {"matrix_units", matrix_units(search.tables(), plan.coarse.threshold)},
           {"most_coarse", most_coarse(plan.search.params)},
           {"steps", trace(plan)}};
 }

@@ -334,13 +334,15 @@ void TileTables::add_tiles() {
 OctetTables Octet::tables(const ScoreThreshold& threshold, int first_plane, int pitch) const {
   OctetTables out;
   for (const Course& course : courses_of(strips())) add_course(course, pitch, out);
+  out.octet.strip_count = static_cast<int>(out.strips.size());
+  out.octet.products = static_cast<int>(out.masks.size()) / kWarpSize;
   // The kernel loads one ahead.
+  out.strips.resize(out.strips.size() + 1);
   out.factors.resize(out.factors.size() + kWarpSize);
   out.masks.resize(out.masks.size() + kWarpSize);
   TileTables seen(tables_, first_, count_, threshold, out);
   seen.add_terms();
   seen.add_tiles();
-  out.octet.strip_count = static_cast<int>(out.strips.size());
   out.octet.first_plane = first_plane + static_cast<int>(first_);
   return out;
 }

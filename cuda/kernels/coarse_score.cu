@@ -31,18 +31,22 @@ PATTERND_DEVICE ScoreTile score_tile(const CoarseParameters& p) {
   return {words, words + p.tile_words, words + 2 * p.tile_words};
 }
 
-// Four pixels less 128 from (x, y) on, x a multiple of four; 0 where there is none.
+// 0xFF for each byte that is not 0.
+PATTERND_DEVICE u32 where_not_zero(u32 four) {
+  const u32 high_bits = (((four & 0x7F7F7F7FU) + 0x7F7F7F7FU) | four) & 0x80808080U;
+  return (high_bits >> 7) * 0xFFU;
+}
+
+// Four pixels less 128 from (x, y) on, x a multiple of four; 0 where there is none. (Rows of device
+// pictures begin at multiples of four bytes and are as long.)
 PATTERND_DEVICE u32 four_samples(const CoarseImage& image, int x, int y) {
   if (x < 0 || y < 0 || x >= image.width || y >= image.height) return 0;
   const u8* row = global<const u8>(image.pixels) + static_cast<i64>(y) * image.stride_bytes;
   u32 four = *reinterpret_cast<const u32*>(row + x) ^ 0x80808080U;
   if (x + 4 > image.width) four &= 0xFFFFFFFFU >> 8 * (x + 4 - image.width);
   if (image.valid == 0) return four;
-  const u8* valid = global<const u8>(image.valid) + static_cast<i64>(y) * image.valid_stride + x;
-#pragma unroll
-  for (int i = 0; i < 4; ++i)
-    if (x + i < image.width && valid[i] == 0) four &= ~(0xFFU << 8 * i);
-  return four;
+  const u8* valid = global<const u8>(image.valid) + static_cast<i64>(y) * image.valid_stride;
+  return four & where_not_zero(*reinterpret_cast<const u32*>(valid + x));
 }
 
 struct FourSquares {
@@ -70,11 +74,22 @@ PATTERND_DEVICE u32 of_next_lane(u32 word) {
   return static_cast<u32>(shuffle_down(static_cast<int>(word), 1));
 }
 
+PATTERND_DEVICE void store_words(const ScoreTile& tile, int at, u32 samples, bool stored) {
+  const FourSquares squares = squares_of(samples);
+  const Word4 sample_words = words_of(samples, of_next_lane(samples));
+  const Word4 high_words = words_of(squares.high, of_next_lane(squares.high));
+  const Word4 low_words = words_of(squares.low, of_next_lane(squares.low));
+  if (!stored) return;
+  *reinterpret_cast<Word4*>(tile.samples + at) = sample_words;
+  *reinterpret_cast<Word4*>(tile.high + at) = high_words;
+  *reinterpret_cast<Word4*>(tile.low + at) = low_words;
+}
+
 // A lane takes four columns, and those behind them from the next lane. So a row has four columns
 // more than are stored, and a warp's last lane stores none.
 PATTERND_DEVICE void load_score_tile(const CoarseParameters& p, const CoarseSlice& slice,
                                      int corner_x, int corner_y, const ScoreTile& tile) {
-  const CoarseImage& image = global<const CoarseImage>(p.images)[slice.image];
+  const CoarseImage image = global<const CoarseImage>(p.images)[slice.image];
   const int left = slice.first_x + corner_x + slice.left;
   const int top = slice.first_y + corner_y + slice.top;
   const int lane = thread_x() % kWarpSize;
@@ -86,24 +101,25 @@ PATTERND_DEVICE void load_score_tile(const CoarseParameters& p, const CoarseSlic
   const int quads_a_turn = a_turn - rows_a_turn * a_row;
   int row = first / a_row;
   int quad = first - row * a_row;
-  for (int i = first - lane; i < slice.rows * a_row; i += a_turn) {
-    const u32 samples = row < slice.rows ? four_samples(image, left + 4 * quad, top + row) : 0;
-    const FourSquares squares = squares_of(samples);
-    const Word4 sample_words = words_of(samples, of_next_lane(samples));
-    const Word4 high_words = words_of(squares.high, of_next_lane(squares.high));
-    const Word4 low_words = words_of(squares.low, of_next_lane(squares.low));
-    if (lane != kStored && quad != slice.quads && row < slice.rows) {
-      const int at = row * p.tile_pitch + 4 * quad;
-      *reinterpret_cast<Word4*>(tile.samples + at) = sample_words;
-      *reinterpret_cast<Word4*>(tile.high + at) = high_words;
-      *reinterpret_cast<Word4*>(tile.low + at) = low_words;
+  constexpr int kAtOnce = 4;
+  for (int i = first - lane; i < slice.rows * a_row; i += kAtOnce * a_turn) {
+    u32 samples[kAtOnce];
+    int at[kAtOnce];
+    bool stored[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      samples[k] = row < slice.rows ? four_samples(image, left + 4 * quad, top + row) : 0;
+      at[k] = row * p.tile_pitch + 4 * quad;
+      stored[k] = lane != kStored && quad != slice.quads && row < slice.rows;
+      row += rows_a_turn;
+      quad += quads_a_turn;
+      if (quad >= a_row) {
+        quad -= a_row;
+        ++row;
+      }
     }
-    row += rows_a_turn;
-    quad += quads_a_turn;
-    if (quad >= a_row) {
-      quad -= a_row;
-      ++row;
-    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) store_words(tile, at[k], samples[k], stored[k]);
   }
 }
 
@@ -201,18 +217,28 @@ PATTERND_DEVICE void add_strips(Pass& pass, int at, int pitch, int product, int 
   }
 }
 
+// Where a lane's strip begins, and how many products there are.
+struct LaneStrip {
+  int at;
+  int steps;
+};
+PATTERND_DEVICE LaneStrip load_strip(const CoarseStrips& strips) {
+  return {strips.at[thread_x() % kStrips], strips.steps};
+}
+
 template <class Pass>
 PATTERND_DEVICE void add_octet(const CoarseOctet& octet, int pitch, Pass& pass) {
-  const int lane = thread_x() % kWarpSize;
-  const int own = thread_x() / kWarpSize % kScoreWarps * kScoreColumns + lane / kStrips;
+  const int own = thread_x() / kWarpSize * kScoreColumns + thread_x() % kWarpSize / kStrips;
   const CoarseStrips* strips = global<const CoarseStrips>(octet.strips);
   const int count = octet.strip_count;
   typename Pass::Factors factors = pass.factors_of(0);
+  LaneStrip next = load_strip(strips[0]);
   int product = 0;
   for (int i = 0; i < count; ++i) {
-    const int steps = strips[i].steps;
-    add_strips(pass, own + strips[i].at[lane % kStrips], pitch, product, steps, factors);
-    product += steps;
+    const LaneStrip strip = next;
+    next = load_strip(strips[i + 1]);
+    add_strips(pass, own + strip.at, pitch, product, strip.steps, factors);
+    product += strip.steps;
   }
 }
 
@@ -313,16 +339,18 @@ PATTERND_DEVICE u32 places_of_mixed_tile(const CoarseOctet& octet, int tile,
 
 // Scores a place exactly.
 PATTERND_DEVICE void score_place(const CoarseParameters& p, int number, int x, int y,
-                                 const WindowSums& window) {
+                                 const WindowSums& window, u32& recorded) {
   const CoarsePlane& plane = global<const CoarsePlane>(p.planes)[number];
   const float score = score_of(plane, terms_of(plane, x, y), window);
   if (score == 0.0F) return;
+  store_through(&recorded, 1U);
   const u32 slot = atomic_add(&global<CoarseCounters>(p.counters)->looks, 1U);
   store_score(p, slot, {number, static_cast<short>(x), static_cast<short>(y), score});
 }
 
 PATTERND_DEVICE void score_octet(const CoarseParameters& p, const CoarseOctet& octet, int tile,
-                                 int corner_x, int corner_y, const LaneWindows& windows) {
+                                 int corner_x, int corner_y, const LaneWindows& windows,
+                                 u32& recorded) {
   const int lane = thread_x() % kWarpSize;
   const CoarseTerms* terms = global<const CoarseTerms>(octet.terms) + 2 * (lane % kStrips);
   const CoarseTerms of_plane[2] = {terms[0], terms[1]};
@@ -331,7 +359,7 @@ PATTERND_DEVICE void score_octet(const CoarseParameters& p, const CoarseOctet& o
   for (; going != 0; going &= going - 1) {
     const int place = lowest_bit(going);
     score_place(p, octet.first_plane + 2 * (lane % kStrips) + place % 2, corner_x + lane / kStrips,
-                corner_y + place / 2, window_at(windows, place));
+                corner_y + place / 2, window_at(windows, place), recorded);
   }
 }
 
@@ -344,11 +372,25 @@ PATTERND_DEVICE void clear_counters(const CoarseParameters& p) {
     global<u32>(p.counters)[i] = 0;
 }
 
-PATTERND_DEVICE void end_block(const CoarseParameters& p) {
+// Has an octet's tables brought near, each line by a thread of the block.
+PATTERND_DEVICE void fetch_early(const CoarseOctet& octet) {
+  constexpr int kLine = 128;
+  const int factor_bytes = octet.products * kWarpSize * static_cast<int>(sizeof(CoarseFactors));
+  const int mask_bytes = octet.products * kWarpSize * static_cast<int>(sizeof(CoarseMasks));
+  for (int at = thread_x() * kLine; at < factor_bytes; at += threads_x() * kLine)
+    prefetch(global<const u8>(octet.factors) + at);
+  for (int at = thread_x() * kLine; at < mask_bytes; at += threads_x() * kLine)
+    prefetch(global<const u8>(octet.masks) + at);
+  if (thread_x() == 0) prefetch(global<const u8>(octet.strips));
+  if (thread_x() == kWarpSize) prefetch(global<const u8>(octet.terms));
+}
+
+// `recorded`: some thread of the block has put a position on the frame's list.
+PATTERND_DEVICE void end_block(const CoarseParameters& p, const u32& recorded) {
   block_barrier();
   if (thread_x() != 0) return;
   CoarseCounters* counters = global<CoarseCounters>(p.counters);
-  device_fence();
+  if (recorded != 0) device_fence();
   if (atomic_add(&counters->ended, 1U) + 1U != static_cast<u32>(blocks_x() * blocks_y())) return;
   device_fence();
   const u32 positions = load_fresh(&counters->looks);
@@ -359,30 +401,36 @@ PATTERND_DEVICE void end_block(const CoarseParameters& p) {
 }
 
 // grid: (slice, tile).
-PATTERND_KERNEL __launch_bounds__(kOctetsAtOnce* kScoreWarps* kWarpSize, 4 / kOctetsAtOnce)
+PATTERND_KERNEL __launch_bounds__(kScoreWarps* kWarpSize, 4)
     patternd_coarse_score(const CoarseParameters p) {
+  __shared__ u32 recorded;
   note_moment(p.search_moment);
   if (!kHasMatrixUnits) return;  // never launched there
   if (block_x() == 0 && block_y() == 0) clear_counters(p);
-  const CoarseSlice& slice = global<const CoarseSlice>(p.slices)[block_x()];
+  const CoarseSlice slice = global<const CoarseSlice>(p.slices)[block_x()];
+  const CoarseOctet* octets = global<const CoarseOctet>(p.octets) + slice.first_octet;
   const int positions = slice.blocks * kCoarseBlock;
   const int tile_width = kScoreWarps * kScoreColumns;
   const int across = (positions + tile_width - 1) / tile_width;
   const int tile_x = block_y() % across * tile_width;
   const int tile_y = block_y() / across * kScoreRows;
+  if (thread_x() == 0) recorded = 0;
   const ScoreTile tile = score_tile(p);
-  if (tile_y < slice.position_rows) load_score_tile(p, slice, tile_x, tile_y, tile);
-  block_barrier();
-  const int x = tile_x + thread_x() / kWarpSize % kScoreWarps * kScoreColumns;
-  const int octets = tile_y < slice.position_rows && x < positions ? slice.octet_count : 0;
-  const int at = tile_y / kScoreRows * (positions / kScoreColumns) + x / kScoreColumns;
-  for (int i = thread_x() / (kScoreWarps * kWarpSize); i < octets; i += kOctetsAtOnce) {
-    const CoarseOctet& octet = global<const CoarseOctet>(p.octets)[slice.first_octet + i];
-    const int kind = global<const int>(octet.tiles)[at];
-    if (kind == kTileSkipped) continue;
-    score_octet(p, octet, kind, x, tile_y, windows_of(octet, tile, p.tile_pitch));
+  if (tile_y < slice.position_rows) {
+    fetch_early(octets[0]);
+    load_score_tile(p, slice, tile_x, tile_y, tile);
   }
-  end_block(p);
+  block_barrier();
+  const int x = tile_x + thread_x() / kWarpSize * kScoreColumns;
+  const int count = tile_y < slice.position_rows && x < positions ? slice.octet_count : 0;
+  const int at = tile_y / kScoreRows * (positions / kScoreColumns) + x / kScoreColumns;
+  for (int i = 0; i < count; ++i) {
+    if (i + 1 < count) fetch_early(octets[i + 1]);
+    const int kind = global<const int>(octets[i].tiles)[at];
+    if (kind == kTileSkipped) continue;
+    score_octet(p, octets[i], kind, x, tile_y, windows_of(octets[i], tile, p.tile_pitch), recorded);
+  }
+  end_block(p, recorded);
 }
 
 }  // namespace patternd::cuda

@@ -176,6 +176,17 @@ PATTERND_DEVICE Word2 load_word2(const Word2* address) {
   return *address;
 #endif
 }
+// Has a line of global memory brought into the first cache.
+PATTERND_DEVICE void prefetch(const void* address) {
+  asm volatile("prefetch.global.L1 [%0];"
+               :
+#if defined(__clang__) && !defined(__LP64__)
+               : "r"(address)
+#else
+               : "l"(address)
+#endif
+  );
+}
 // A load of its own, whatever the compiler knows of the value.
 PATTERND_DEVICE u32 load_anew(const u32* address) {
   return *static_cast<const volatile u32*>(address);

@@ -242,7 +242,6 @@ inline constexpr int kOctet = 8;         // planes that are multiplied together
 inline constexpr int kScoreRows = 8;     // of positions a warp takes
 inline constexpr int kScoreColumns = 8;  // the same
 inline constexpr int kScoreWarps = 4;    // of a block, side by side
-inline constexpr int kOctetsAtOnce = 1;  // that a block takes, each by so many warps
 inline constexpr int kStrips = 4;        // of a window that are multiplied at a time
 inline constexpr int kStripWidth = 4;    // pixels
 inline constexpr int kStepRows = 2;      // of each strip that a product takes
@@ -286,7 +285,7 @@ inline constexpr int kTileSkipped = -2;
 
 // Up to eight neighbouring planes of a pattern.
 struct CoarseOctet {
-  Address strips;   // CoarseStrips[strip_count]
+  Address strips;   // CoarseStrips[strip_count + 1]
   Address factors;  // CoarseFactors[products + 1][32], the strips' one after the other
   Address masks;    // CoarseMasks[products + 1][32]
   Address terms;    // CoarseTerms[8]
@@ -295,9 +294,11 @@ struct CoarseOctet {
   Address tile_kinds;  // CoarseTileKinds[]
   Address parts;       // CoarseTerms[][8], of rows of eight positions that see parts
   int strip_count;
+  int products;
   int first_plane;
+  int unused;
 };
-static_assert(sizeof(CoarseOctet) == 64);
+static_assert(sizeof(CoarseOctet) == 72);
 
 // Octets of a pattern that blocks take one after the other, from one tile of pixels.
 struct CoarseSlice {

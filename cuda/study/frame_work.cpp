@@ -83,14 +83,12 @@ ordered_json matrix_units(const CoarseTables& tables, double threshold) {
   double courses = 0;
   if (made) {
     for (const OctetTables& octet : made->octets) {
-      double steps = 0;
-      for (const CoarseStrips& strips : octet.strips) steps += strips.steps;
       for (const int tile : octet.tiles) {
         if (tile == kTileSkipped) continue;
         ++warps;
         mixed += tile == kTileAllVisible ? 0 : 1;
-        products += kProductsAStep * steps;
-        courses += static_cast<double>(octet.strips.size());
+        products += kProductsAStep * octet.octet.products;
+        courses += octet.octet.strip_count;
       }
     }
   }

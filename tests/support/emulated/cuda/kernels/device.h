@@ -146,6 +146,7 @@ struct alignas(8) UShort4 {
 PATTERND_DEVICE Float4 load_float4(const Float4* address) { return *address; }
 PATTERND_DEVICE Word4 load_word4(const Word4* address) { return *address; }
 PATTERND_DEVICE Word2 load_word2(const Word2* address) { return *address; }
+PATTERND_DEVICE void prefetch(const void*) {}
 PATTERND_DEVICE u32 load_anew(const u32* address) { return *address; }
 #define PATTERND_PLAIN_LOADS 1
 template <int kOffset>

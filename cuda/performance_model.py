@@ -38,20 +38,23 @@ class Gpu:
     gb_s: float  # that a copy kernel reaches, read and write
     launch_us: float
     issue: float  # share of the units that four schedulers keep busy
+    byte_products: float = 0  # of matrix units, a clock and multiprocessor; 0: has none for bytes
 
 
 # Bandwidth: K1's is the thesis's copy kernel; the others' are their memory's rate times what the
 # thesis found K1's copy to reach of its own (11.7 of 17 GB/s). Units and clocks: NVIDIA's data
 # sheets and the CUDA programming guide's table of throughputs. Launches: 10 us each without graphs,
-# 3 us from a graph.
+# 3 us from a graph. Of the matrix units' rate for bytes (INT8, dense) mma.sync reached 2,600 of 4,096
+# products on the H200.
 COPY_SHARE = 11.7 / 17
+MATRIX_SHARE = 2600 / 4096
 GPUS = [
     Gpu("Tegra K1, 852 MHz", 1, 192, 8, 8, 852, 11.7, 10, 0.6),
     Gpu("Tegra K1, 950 MHz", 1, 192, 8, 8, 950, 11.7, 10, 0.6),
     Gpu("Nano", 1, 128, 4, 8, 921, 25.6 * COPY_SHARE, 10, 0.8),
-    Gpu("Orin Nano", 8, 128, 2, 4, 625, 68 * COPY_SHARE, 3, 0.8),
-    Gpu("AGX Orin", 16, 128, 2, 4, 1300, 204.8 * COPY_SHARE, 3, 0.8),
-    Gpu("Thor", 20, 128, 2, 4, 1575, 273 * COPY_SHARE, 3, 0.8),
+    Gpu("Orin Nano", 8, 128, 2, 4, 625, 68 * COPY_SHARE, 3, 0.8, 2048 * MATRIX_SHARE),
+    Gpu("AGX Orin", 16, 128, 2, 4, 1300, 204.8 * COPY_SHARE, 3, 0.8, 2048 * MATRIX_SHARE),
+    Gpu("Thor", 20, 128, 2, 4, 1575, 273 * COPY_SHARE, 3, 0.8, 4096 * MATRIX_SHARE),
 ]
 
 
@@ -66,6 +69,8 @@ class Work:
     lookups: float = 0  # in textures
     launches: int = 1
     formula: str = ""
+    products: float = 0  # of 16×32 and 32×8 bytes, in matrix units
+    units: bool = None  # runs only where there are matrix units, or only where there are none
 
 
 # Instructions a pixel of rectify.cu: the row and its position 6; rounding, weights and texel 13; the
@@ -104,20 +109,31 @@ def pyramid(work):
                 formula="reads W·H, writes W·H·(1/4 + 1/16 + …); 235 in each of 256 threads a tile")
 
 
-# coarse_search.cu: prepare 276 for four pixels of a lane, 128 pixels of a row at a time and one pixel
-# more than the row has, for the sum behind the last; bound 25 a run, counted, and position of a group;
-# search a fused multiply-add a pixel of the template and position, a fifth more for rounded rows and
-# spans, and of all that a quarter more for loads and the list; judge works on what the bounds leave,
-# which depends on the picture: as the profiler counted in the frame of tests/gpu/figures.cpp.
+# coarse_search.cu, for GPUs without matrix units: prepare 276 for four pixels of a lane, 128 pixels of a
+# row at a time and one pixel more than the row has, for the sum behind the last; bound 25 a run, counted,
+# and position of a group; search a fused multiply-add a pixel of the template and position, a fifth more
+# for rounded rows and spans, and of all that a quarter more for loads and the list; judge works on what
+# the bounds leave, which depends on the picture: as the profiler counted in the frame of
+# tests/gpu/figures.cpp.
 PREPARE_INSTRUCTIONS = 276
 PREPARE_COLUMNS = 128
 WARP = 32
 RUN_INSTRUCTIONS = 25
 SEARCH_OVERHEAD = 1.2 * 1.25
 JUDGE_INSTRUCTIONS = 6.7
+# coarse_score.cu, for those with: as nvcc made it for sm_90, a warp's part of a tile of pixels, loaded
+# for three octets; for each octet the loop over products (55 for 20 of them), what begins a course of
+# strips in both passes, and scores: of tiles that see all, and of the others.
+TILE_INSTRUCTIONS = 600
+OCTETS_A_TILE = 3
+PRODUCT_INSTRUCTIONS = 55 / 20
+COURSE_INSTRUCTIONS = 110
+SCORE_INSTRUCTIONS = 415
+MIXED_INSTRUCTIONS = 600
+PRODUCT_BYTES = 16 * 32 * 8
 
 
-def coarse(work):
+def coarse_without_units(work):
     c = work["coarse"]
     pixels = work["coarse_width"] * work["coarse_height"]
     steps = work["coarse_height"] * -(-(work["coarse_width"] + 1) // PREPARE_COLUMNS)
@@ -133,6 +149,20 @@ def coarse(work):
     yield Work("coarse_judge", 8 * pixels, 0,
                JUDGE_INSTRUCTIONS * c["positions"] * c["planes"],
                formula="6.7 a position and plane, as counted")
+
+
+def coarse(work):
+    for part in coarse_without_units(work):
+        part.units = False
+        yield part
+    m = work["matrix_units"]
+    instructions = (m["warps"] * (TILE_INSTRUCTIONS / OCTETS_A_TILE + SCORE_INSTRUCTIONS) +
+                    m["mixed_warps"] * MIXED_INSTRUCTIONS + m["courses"] * COURSE_INSTRUCTIONS +
+                    m["products"] * PRODUCT_INSTRUCTIONS)
+    yield Work("coarse_score", work["coarse_width"] * work["coarse_height"] +
+               3 * work["coarse"]["pixels_of_planes"], 0, WARP * instructions,
+               formula="615 a warp, 600 more at a border, 110 a course, 2.75 a product",
+               products=m["products"], units=True)
 
 
 # pose_trace.h, pose_refine.h, for what their threads were seen to do. The loops over pixels, as nvcc made
@@ -238,15 +268,20 @@ def frame(work, launches):
 
 # ---- Times ------------------------------------------------------------------------------------
 def times_ms(work, gpu):
-    """Memory, instructions, lookups, double precision: each alone."""
+    """Memory, instructions, lookups, double precision, matrix units: each alone."""
     clocks = gpu.mhz * 1e3 * gpu.multiprocessors  # a millisecond
     return ((work.read + work.written) / gpu.gb_s * 1e-6,
             work.instructions / (clocks * gpu.cores * gpu.issue),
-            work.lookups / (clocks * gpu.texels), work.double / (clocks * gpu.doubles))
+            work.lookups / (clocks * gpu.texels), work.double / (clocks * gpu.doubles),
+            work.products * PRODUCT_BYTES / (clocks * gpu.byte_products) if work.products else 0)
+
+
+def runs_on(work, gpu):
+    return work.units is None or work.units == (gpu.byte_products > 0)
 
 
 def best_ms(work, gpu):
-    """All four at the same time."""
+    """All at the same time."""
     return max(times_ms(work, gpu)) + work.launches * gpu.launch_us * 1e-3
 
 
@@ -322,15 +357,16 @@ def print_times(works, title):
     print(f"| {title} | " + " | ".join(gpu.name for gpu in GPUS) + " |")
     print("| --- |" + " --- |" * len(GPUS))
     for work in works:
-        cells = [f"{best_ms(work, gpu):.2f} – {worst_ms(work, gpu):.2f}" for gpu in GPUS]
+        cells = [f"{best_ms(work, gpu):.2f} – {worst_ms(work, gpu):.2f}" if runs_on(work, gpu)
+                 else "" for gpu in GPUS]
         print(f"| {work.kernel} | " + " | ".join(cells) + " |")
 
 
 def print_frame(works, title):
     cells = []
     for gpu in GPUS:
-        best = sum(best_ms(work, gpu) for work in works)
-        worst = sum(worst_ms(work, gpu) for work in works)
+        best = sum(best_ms(work, gpu) for work in works if runs_on(work, gpu))
+        worst = sum(worst_ms(work, gpu) for work in works if runs_on(work, gpu))
         cells.append(f"{best:.1f} – {worst:.1f}")
     print(f"| {title} | " + " | ".join(cells) + " |")
 

@@ -17,6 +17,7 @@ WORK = {"rectification": {"width": 1024, "height": 1024, "share_read": 0.5, "pat
         "top_level": 2, "coarse_width": 256, "coarse_height": 256, "most_coarse": 64,
         "coarse": {"planes": 72, "groups": 10, "positions": 40000, "pixels_of_planes": 72 * 256,
                    "runs_of_groups": 160, "border_positions": 0, "multiply_adds": 40000 * 72 * 256},
+        "matrix_units": {"warps": 6000, "mixed_warps": 500, "products": 1.2e6, "courses": 12000},
         "steps": [{"level": 2, "width": 32, "height": 32, "traced": False, "by_regression": True,
                    "most_kept": 60},
                   {"level": 1, "width": 64, "height": 64, "traced": True, "by_regression": True,
@@ -45,6 +46,17 @@ class PerformanceModel(unittest.TestCase):
             self.assertAlmostEqual(got, wanted)
         self.assertAlmostEqual(model.best_ms(work, gpu), 5)
         self.assertAlmostEqual(model.worst_ms(work, gpu), 9)
+
+    def test_searches_by_matrix_units_where_there_are_some(self):
+        names = {gpu.name: [work.kernel for work in model.coarse(WORK) if model.runs_on(work, gpu)]
+                 for gpu in model.GPUS}
+        self.assertEqual(names["Nano"], ["coarse_prepare", "coarse_bound", "coarse_search",
+                                         "coarse_judge"])
+        self.assertEqual(names["AGX Orin"], ["coarse_score"])
+        gpu = model.Gpu("made", 1, 1e9, 10, 10, 1, 1, 0, 1, byte_products=4096)
+        score = list(model.coarse(WORK))[-1]
+        # 1.2 million products, one a clock of 1 MHz.
+        self.assertAlmostEqual(model.times_ms(score, gpu)[4], 1200)
 
     def test_knows_the_thesiss_copy_on_k1(self):
         k1 = next(gpu for gpu in model.GPUS if "950" in gpu.name)

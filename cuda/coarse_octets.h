@@ -28,9 +28,9 @@ struct ScoreWindow {
   int top = 0;
   int columns = 0;  // a multiple of four
   int rows = 0;
-  // What blocks take in around their tile of positions.
-  [[nodiscard]] int tile_columns() const {
-    return (kScoreWarps - 1) * kScoreColumns + kScoreColumns - kStripWidth + columns;
+  // What blocks of so many warps take in around their tile of positions.
+  [[nodiscard]] int tile_columns(int warps) const {
+    return warps * kScoreColumns - kStripWidth + columns;
   }
   [[nodiscard]] int tile_rows() const { return kScoreRows - 1 + rows + rows % kStepRows; }
 };

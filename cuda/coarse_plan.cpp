@@ -497,7 +497,7 @@ Result<CoarsePlan> Planner::run(const std::shared_ptr<const Device>& device,
   if (auto ok = check_positions(); !ok) return tl::make_unexpected(ok.error());
   if (auto ok = find_kernels(*device); !ok) return tl::make_unexpected(ok.error());
   if (scores_) {
-    plan_.score_shape.block_x = kScoreWarps * kWarpSize;
+    plan_.score_shape.block_x = static_cast<unsigned>(scores_->warps * kWarpSize);
     plan_.score_shape.grid_x = static_cast<unsigned>(scores_->slices.size());
     plan_.score_shape.grid_y = static_cast<unsigned>(scores_->tiles);
     plan_.score_shape.shared_bytes = static_cast<unsigned>(scores_->shared_bytes);

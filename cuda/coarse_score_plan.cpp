@@ -7,33 +7,55 @@
 namespace patternd::cuda {
 namespace {
 
-constexpr int kTileWidth = kScoreWarps * kScoreColumns;
 constexpr int kWordKinds = 3;  // of the samples, and two of their squares
 constexpr int kBanks = 32;     // of shared memory, a word each
+// Warps that a multiprocessor takes at a time, by the kernel's registers.
+constexpr int kResidentWarps = 16;
 
 int blocks_of(int size, int of_a_block) { return (size + of_a_block - 1) / of_a_block; }
 
-int tiles_of(const CoarseTables& tables) {
-  return blocks_of(tables.blocks * kCoarseBlock, kTileWidth) * blocks_of(tables.rows, kScoreRows);
+int tiles_of(const CoarseTables& tables, int warps) {
+  return blocks_of(tables.blocks * kCoarseBlock, warps * kScoreColumns) *
+         blocks_of(tables.rows, kScoreRows);
 }
 
 int octets_in(const CoarseTables& tables) { return static_cast<int>(tables.groups.size()); }
 
-// Octets that a block takes one after the other. More of them load fewer tiles; fewer spread more
-// evenly over the multiprocessors.
-int octets_a_slice(const std::vector<ScoredSearch>& searches, int multiprocessors) {
-  constexpr int kMost = 4;
-  constexpr double kLoading = 0.4;  // of an octet's time
-  int best = 1;
-  double least = 0;
-  for (int octets = 1; octets <= kMost; ++octets) {
-    int blocks = 0;
-    for (const ScoredSearch& search : searches)
-      blocks += blocks_of(octets_in(*search.tables), octets) * tiles_of(*search.tables);
-    const double time = blocks_of(blocks, multiprocessors) * (octets + kLoading);
-    if (octets == 1 || time < least) {
-      least = time;
-      best = octets;
+// Warps of a block, and octets that it takes one after the other.
+struct Division {
+  int warps;
+  int octets;
+};
+
+// In times of an octet on a multiprocessor that is full. What a warp loads of a tile at a time
+// takes a seventh of one; so all of it takes less a warp in wide tiles, and less an octet where a
+// block takes several. But then fewer blocks spread less evenly, and where they don't fill a
+// multiprocessor, its warps wait more for memory (measured on an H200).
+double time_of(const std::vector<ScoredSearch>& searches, const Division& division,
+               int multiprocessors) {
+  constexpr double kTurn = 0.14;
+  int blocks = 0;
+  int turns = 0;
+  for (const ScoredSearch& search : searches) {
+    const ScoreWindow window = score_window_of(*search.tables);
+    const int quads = (window.tile_columns(division.warps) / 4 + 1) * window.tile_rows();
+    turns = std::max(turns, blocks_of(quads, division.warps * (kWarpSize - 1)));
+    blocks += blocks_of(octets_in(*search.tables), division.octets) *
+              tiles_of(*search.tables, division.warps);
+  }
+  const int a_multiprocessor = blocks_of(blocks, multiprocessors);
+  const double full = std::min(1.0, a_multiprocessor * division.warps / double{kResidentWarps});
+  return a_multiprocessor * division.warps * (division.octets + kTurn * turns) / (0.4 + 0.6 * full);
+}
+
+Division best_division(const std::vector<ScoredSearch>& searches, int multiprocessors) {
+  constexpr int kMostOctets = 4;
+  Division best{kScoreMostWarps, 1};
+  for (int warps = kScoreMostWarps; warps >= kScoreMostWarps / 2; warps /= 2) {
+    for (int octets = 1; octets <= kMostOctets; ++octets) {
+      if (time_of(searches, {warps, octets}, multiprocessors) <
+          time_of(searches, best, multiprocessors))
+        best = {warps, octets};
     }
   }
   return best;
@@ -41,9 +63,9 @@ int octets_a_slice(const std::vector<ScoredSearch>& searches, int multiprocessor
 
 // A search's octets, from number `first` on, in slices as even as can be.
 void add_slices(const ScoredSearch& search, const ScoreWindow& window, int first, int octets,
-                int a_slice, std::vector<CoarseSlice>& out) {
+                const Division& division, std::vector<CoarseSlice>& out) {
   const CoarseTables& tables = *search.tables;
-  const int count = blocks_of(octets, a_slice);
+  const int count = blocks_of(octets, division.octets);
   for (int i = 0; i < count; ++i) {
     CoarseSlice slice{};
     slice.first_octet = first + octets * i / count;
@@ -55,19 +77,20 @@ void add_slices(const ScoredSearch& search, const ScoreWindow& window, int first
     slice.position_rows = tables.rows;
     slice.left = window.left;
     slice.top = window.top;
-    slice.quads = window.tile_columns() / 4;
+    slice.quads = window.tile_columns(division.warps) / 4;
     slice.rows = window.tile_rows();
     out.push_back(slice);
   }
 }
 
 // Rows of a tile that has room for all windows; false where the device has none.
-bool lay_out_tile(const std::vector<ScoredSearch>& searches, std::size_t limit, ScorePlan& plan) {
+bool lay_out_tile(const std::vector<ScoredSearch>& searches, int warps, std::size_t limit,
+                  ScorePlan& plan) {
   int columns = 0;
   int rows = 0;
   for (const ScoredSearch& search : searches) {
     const ScoreWindow window = score_window_of(*search.tables);
-    columns = std::max(columns, window.tile_columns());
+    columns = std::max(columns, window.tile_columns(warps));
     rows = std::max(rows, window.tile_rows());
   }
   // With the same banks in all rows, strips that lie beside each other hardly meet in one.
@@ -85,15 +108,19 @@ bool lay_out_tile(const std::vector<ScoredSearch>& searches, std::size_t limit, 
 std::optional<ScorePlan> score_plan_of(const std::vector<ScoredSearch>& searches,
                                        int multiprocessors, std::size_t most_shared_bytes) {
   ScorePlan plan;
-  if (!lay_out_tile(searches, most_shared_bytes, plan)) return std::nullopt;
-  const int a_slice = octets_a_slice(searches, multiprocessors);
+  Division division = best_division(searches, multiprocessors);
+  while (!lay_out_tile(searches, division.warps, most_shared_bytes, plan)) {
+    division.warps /= 2;
+    if (division.warps == 0) return std::nullopt;
+  }
+  plan.warps = division.warps;
   for (const ScoredSearch& search : searches) {
     auto made = octets_of(*search.tables, search.threshold, search.first_plane, plan.pitch);
     if (!made) return std::nullopt;
     add_slices(search, made->window, static_cast<int>(plan.octets.size()),
-               static_cast<int>(made->octets.size()), a_slice, plan.slices);
+               static_cast<int>(made->octets.size()), division, plan.slices);
     std::move(made->octets.begin(), made->octets.end(), std::back_inserter(plan.octets));
-    plan.tiles = std::max(plan.tiles, tiles_of(*search.tables));
+    plan.tiles = std::max(plan.tiles, tiles_of(*search.tables, division.warps));
   }
   return plan;
 }

@@ -20,6 +20,7 @@ struct ScoredSearch {
 struct ScorePlan {
   std::vector<OctetTables> octets;
   std::vector<CoarseSlice> slices;
+  int warps = 0;  // of a block
   int tiles = 0;  // of positions, at most of a search
   int pitch = 0;  // words a row of a block's tile
   int tile_words = 0;

@@ -114,6 +114,7 @@ TEST(CoarseOctets, HaveEachPixelOfEachPlaneOnce) {
 
 // The word of the last position's last strip, with what the kernel loads below it.
 TEST(CoarseOctets, ReadNothingOutsideTheirTile) {
+  constexpr int kWarps = 4;
   for (unsigned seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
@@ -124,8 +125,8 @@ TEST(CoarseOctets, ReadNothingOutsideTheirTile) {
     for (const OctetTables& octet : made->octets) {
       for (const CoarseStrips& strips : octet.strips) {
         for (const int at : strips.at) {
-          const int last_column = at % kPitch + kScoreWarps * kScoreColumns - 1;
-          EXPECT_LT(last_column, made->window.tile_columns());
+          const int last_column = at % kPitch + kWarps * kScoreColumns - 1;
+          EXPECT_LT(last_column, made->window.tile_columns(kWarps));
           const int rows = kScoreRows - 1 + kStepRows * strips.steps;
           EXPECT_LE(at / kPitch + rows, made->window.tile_rows());
         }

@@ -74,6 +74,19 @@ PATTERND_DEVICE u32 of_next_lane(u32 word) {
   return static_cast<u32>(shuffle_down(static_cast<int>(word), 1));
 }
 
+// Has an octet's tables brought near, each line by a thread of the block.
+PATTERND_DEVICE void fetch_early(const CoarseOctet& octet) {
+  constexpr int kLine = 128;
+  const int factor_bytes = octet.products * kWarpSize * static_cast<int>(sizeof(CoarseFactors));
+  const int mask_bytes = octet.products * kWarpSize * static_cast<int>(sizeof(CoarseMasks));
+  for (int at = thread_x() * kLine; at < factor_bytes; at += threads_x() * kLine)
+    prefetch(global<const u8>(octet.factors) + at);
+  for (int at = thread_x() * kLine; at < mask_bytes; at += threads_x() * kLine)
+    prefetch(global<const u8>(octet.masks) + at);
+  if (thread_x() == 0) prefetch(global<const u8>(octet.strips));
+  if (thread_x() == kWarpSize) prefetch(global<const u8>(octet.terms));
+}
+
 PATTERND_DEVICE void store_words(const ScoreTile& tile, int at, u32 samples, bool stored) {
   const FourSquares squares = squares_of(samples);
   const Word4 sample_words = words_of(samples, of_next_lane(samples));
@@ -86,9 +99,11 @@ PATTERND_DEVICE void store_words(const ScoreTile& tile, int at, u32 samples, boo
 }
 
 // A lane takes four columns, and those behind them from the next lane. So a row has four columns
-// more than are stored, and a warp's last lane stores none.
+// more than are stored, and a warp's last lane stores none. While the first pixels are on their
+// way, so are the first octet's tables.
 PATTERND_DEVICE void load_score_tile(const CoarseParameters& p, const CoarseSlice& slice,
-                                     int corner_x, int corner_y, const ScoreTile& tile) {
+                                     const CoarseOctet& first_octet, int corner_x, int corner_y,
+                                     const ScoreTile& tile) {
   const CoarseImage image = global<const CoarseImage>(p.images)[slice.image];
   const int left = slice.first_x + corner_x + slice.left;
   const int top = slice.first_y + corner_y + slice.top;
@@ -118,6 +133,7 @@ PATTERND_DEVICE void load_score_tile(const CoarseParameters& p, const CoarseSlic
         ++row;
       }
     }
+    if (i == first - lane) fetch_early(first_octet);
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) store_words(tile, at[k], samples[k], stored[k]);
   }
@@ -372,19 +388,6 @@ PATTERND_DEVICE void clear_counters(const CoarseParameters& p) {
     global<u32>(p.counters)[i] = 0;
 }
 
-// Has an octet's tables brought near, each line by a thread of the block.
-PATTERND_DEVICE void fetch_early(const CoarseOctet& octet) {
-  constexpr int kLine = 128;
-  const int factor_bytes = octet.products * kWarpSize * static_cast<int>(sizeof(CoarseFactors));
-  const int mask_bytes = octet.products * kWarpSize * static_cast<int>(sizeof(CoarseMasks));
-  for (int at = thread_x() * kLine; at < factor_bytes; at += threads_x() * kLine)
-    prefetch(global<const u8>(octet.factors) + at);
-  for (int at = thread_x() * kLine; at < mask_bytes; at += threads_x() * kLine)
-    prefetch(global<const u8>(octet.masks) + at);
-  if (thread_x() == 0) prefetch(global<const u8>(octet.strips));
-  if (thread_x() == kWarpSize) prefetch(global<const u8>(octet.terms));
-}
-
 // `recorded`: some thread of the block has put a position on the frame's list.
 PATTERND_DEVICE void end_block(const CoarseParameters& p, const u32& recorded) {
   block_barrier();
@@ -401,24 +404,24 @@ PATTERND_DEVICE void end_block(const CoarseParameters& p, const u32& recorded) {
 }
 
 // grid: (slice, tile).
-PATTERND_KERNEL __launch_bounds__(kScoreWarps* kWarpSize, 4)
+PATTERND_KERNEL __launch_bounds__(kScoreMostWarps* kWarpSize, 2)
     patternd_coarse_score(const CoarseParameters p) {
   __shared__ u32 recorded;
   note_moment(p.search_moment);
   if (!kHasMatrixUnits) return;  // never launched there
   if (block_x() == 0 && block_y() == 0) clear_counters(p);
+  if (thread_x() == 0) prefetch(global<const u8>(p.images));
   const CoarseSlice slice = global<const CoarseSlice>(p.slices)[block_x()];
   const CoarseOctet* octets = global<const CoarseOctet>(p.octets) + slice.first_octet;
   const int positions = slice.blocks * kCoarseBlock;
-  const int tile_width = kScoreWarps * kScoreColumns;
+  const int tile_width = threads_x() / kWarpSize * kScoreColumns;
   const int across = (positions + tile_width - 1) / tile_width;
   const int tile_x = block_y() % across * tile_width;
   const int tile_y = block_y() / across * kScoreRows;
   if (thread_x() == 0) recorded = 0;
   const ScoreTile tile = score_tile(p);
   if (tile_y < slice.position_rows) {
-    fetch_early(octets[0]);
-    load_score_tile(p, slice, tile_x, tile_y, tile);
+    load_score_tile(p, slice, octets[0], tile_x, tile_y, tile);
   }
   block_barrier();
   const int x = tile_x + thread_x() / kWarpSize * kScoreColumns;

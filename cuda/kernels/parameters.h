@@ -238,13 +238,13 @@ struct CoarsePlane {
 static_assert(sizeof(CoarsePlane) == 168);
 
 // ---- coarse search by matrix units ----
-inline constexpr int kOctet = 8;         // planes that are multiplied together
-inline constexpr int kScoreRows = 8;     // of positions a warp takes
-inline constexpr int kScoreColumns = 8;  // the same
-inline constexpr int kScoreWarps = 4;    // of a block, side by side
-inline constexpr int kStrips = 4;        // of a window that are multiplied at a time
-inline constexpr int kStripWidth = 4;    // pixels
-inline constexpr int kStepRows = 2;      // of each strip that a product takes
+inline constexpr int kOctet = 8;           // planes that are multiplied together
+inline constexpr int kScoreRows = 8;       // of positions a warp takes
+inline constexpr int kScoreColumns = 8;    // the same
+inline constexpr int kScoreMostWarps = 8;  // of a block, side by side
+inline constexpr int kStrips = 4;          // of a window that are multiplied at a time
+inline constexpr int kStripWidth = 4;      // pixels
+inline constexpr int kStepRows = 2;        // of each strip that a product takes
 
 // Four strips of the windows, from rows and columns of their own, all as high. A product takes two
 // rows of all four: 32 pixels.

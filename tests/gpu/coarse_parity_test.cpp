@@ -250,7 +250,7 @@ TEST(GpuCoarseSearch, GoesWithoutMatrixUnitsWhereAWindowIsTooLargeInSmallPicture
   SceneOptions options;
   options.width = 200;
   options.height = 180;
-  options.pattern_width = options.pattern_height = 90;
+  options.pattern_width = options.pattern_height = 120;
   options.instances = 1;
   SearchParams params;
   params.levels = 1;

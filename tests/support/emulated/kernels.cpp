@@ -50,18 +50,17 @@ const std::vector<Entry>& entries() {
       PATTERND_ENTRY(patternd_coarse_score),         PATTERND_ENTRY(patternd_suppress_peaks),
       PATTERND_ENTRY(patternd_suppress_across),      PATTERND_ENTRY(patternd_suppress_select),
       PATTERND_ENTRY(patternd_trace_step),           PATTERND_ENTRY(patternd_trace_glance),
-      PATTERND_ENTRY(patternd_trace_keep),
-      PATTERND_ENTRY(patternd_refine_pose),          PATTERND_ENTRY(patternd_pyramid_halve_gray8),
-      PATTERND_ENTRY(patternd_pyramid_halve_gray16), PATTERND_ENTRY(patternd_convert_luma),
-      PATTERND_ENTRY(patternd_rectify_gray8),        PATTERND_ENTRY(patternd_rectify_gray8_second),
-      PATTERND_ENTRY(patternd_rectify_gray16),       PATTERND_ENTRY(patternd_rectify_gray_f32),
-      PATTERND_ENTRY(patternd_blobs_subtract),       PATTERND_ENTRY(patternd_components_histogram),
-      PATTERND_ENTRY(patternd_components_otsu),      PATTERND_ENTRY(patternd_components_columns),
-      PATTERND_ENTRY(patternd_components_adaptive),  PATTERND_ENTRY(patternd_components_tiles),
-      PATTERND_ENTRY(patternd_components_seams),     PATTERND_ENTRY(patternd_components_number),
-      PATTERND_ENTRY(patternd_components_finish),    PATTERND_ENTRY(patternd_similar_rows),
-      PATTERND_ENTRY(patternd_similar_join),         PATTERND_ENTRY(patternd_similar_number),
-      PATTERND_ENTRY(patternd_similar_finish)};
+      PATTERND_ENTRY(patternd_trace_keep),           PATTERND_ENTRY(patternd_refine_pose),
+      PATTERND_ENTRY(patternd_pyramid_halve_gray8),  PATTERND_ENTRY(patternd_pyramid_halve_gray16),
+      PATTERND_ENTRY(patternd_convert_luma),         PATTERND_ENTRY(patternd_rectify_gray8),
+      PATTERND_ENTRY(patternd_rectify_gray8_second), PATTERND_ENTRY(patternd_rectify_gray16),
+      PATTERND_ENTRY(patternd_rectify_gray_f32),     PATTERND_ENTRY(patternd_blobs_subtract),
+      PATTERND_ENTRY(patternd_components_histogram), PATTERND_ENTRY(patternd_components_otsu),
+      PATTERND_ENTRY(patternd_components_columns),   PATTERND_ENTRY(patternd_components_adaptive),
+      PATTERND_ENTRY(patternd_components_tiles),     PATTERND_ENTRY(patternd_components_seams),
+      PATTERND_ENTRY(patternd_components_number),    PATTERND_ENTRY(patternd_components_finish),
+      PATTERND_ENTRY(patternd_similar_rows),         PATTERND_ENTRY(patternd_similar_join),
+      PATTERND_ENTRY(patternd_similar_number),       PATTERND_ENTRY(patternd_similar_finish)};
 #undef PATTERND_ENTRY
   return all;
 }

@@ -20,6 +20,13 @@ inline constexpr int kLooksForOthers = 6;
 // is given to the CPU.
 inline constexpr int kMostLooksForTeam = 1 << 21;
 
+// What only some of a block's threads read before they write it. Volatile: else compilers let all
+// threads read it beforehand, while it is written.
+template <class T>
+PATTERND_DEVICE T read_alone(const T& value) {
+  return *static_cast<const volatile T*>(&value);
+}
+
 struct Team {
   PoseTeam* slot;  // of all its blocks; only touched where there is more than one
   u32* broken;     // set where they lose each other
@@ -62,7 +69,7 @@ PATTERND_DEVICE void take_place(PoseTeam* slot, int blocks, u32* broken) {
 // Whoever takes a place must come here or go before anything that another block reads is changed.
 PATTERND_DEVICE void learn_size() {
   Team& team = team_memory();
-  if (team.size != 0) return;
+  if (read_alone(team.size) != 0) return;
   PoseTeam& slot = *team.slot;
   const u32 all = static_cast<u32>(team.blocks);
   u32 size = 0;

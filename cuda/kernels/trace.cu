@@ -29,7 +29,7 @@ PATTERND_DEVICE void follow_candidate(const RefinePattern& regression, const Tra
   block_barrier();
   // Resampling blurs, and at the coarsest level that can cost a true find more than chance costs a
   // false one.
-  if (thread_x() == 0 && pattern.coarsest != 0 && candidate.score < coarse_score)
+  if (thread_x() == 0 && pattern.coarsest != 0 && read_alone(candidate.score) < coarse_score)
     candidate.score = coarse_score;
 }
 

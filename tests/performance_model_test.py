@@ -114,10 +114,11 @@ def instructions_of_the_profile():
     of trace_step are the median of its two launches, of steps.txt where that has no row, and of
     launches.txt for the pyramid, which is younger."""
     executed = {}
-    with open(RECORDED + "h200-steps.txt", encoding="utf-8") as file:
-        for name, count in re.findall(r"^(\w+) bytes_read=.* inst_executed=([0-9,]+)", file.read(),
-                                      re.MULTILINE):
-            executed[name] = 32 * int(count.replace(",", ""))
+    for run in ("h200-steps.txt", "h200-search.txt"):
+        with open(RECORDED + run, encoding="utf-8") as file:
+            for name, count in re.findall(r"^(\w+) .*inst_executed=([0-9,]+)", file.read(),
+                                          re.MULTILINE):
+                executed[name] = 32 * int(count.replace(",", ""))
     with open(RECORDED + "h200-all.txt", encoding="utf-8") as file:
         table = file.read().split("| from DRAM |")[1].split("\n\n")[0]
     rows = {row[0]: float(row[4]) for row in
@@ -150,7 +151,7 @@ class CountsBesideTheProfiler(unittest.TestCase):
 
     def test_of_the_search_and_before_within_the_margin(self):
         for kernel in ("pyramid", "coarse_prepare", "coarse_bound", "coarse_search",
-                       "coarse_judge"):
+                       "coarse_judge", "coarse_score"):
             with self.subTest(kernel):
                 self.expect_within(model.MARGIN, kernel, kernel)
 

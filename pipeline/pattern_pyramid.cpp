@@ -179,8 +179,10 @@ TurnedPattern render_turned(const std::vector<PatternLevel>& pyramid, int level,
     for (int x = 0; x < out.width; ++x) {
       Sample sum;
       for (int k = 0; k < samples; ++k) {
-        const auto i = static_cast<std::size_t>(x * side + k % side);
-        const auto j = static_cast<std::size_t>(y * side + k / side);
+        const int column = x * side + k % side;
+        const int row = y * side + k / side;
+        const auto i = static_cast<std::size_t>(column);
+        const auto j = static_cast<std::size_t>(row);
         sampler.add(across.by_cosine[i] + down.by_sine[j] - origin_x,
                     down.by_cosine[j] - across.by_sine[i] - origin_y, sum);
       }

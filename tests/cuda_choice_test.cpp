@@ -124,7 +124,8 @@ void expect_kept(int count, int most_kept, std::uint32_t seed) {
   std::stable_sort(sorted.begin(), sorted.end(), goes_first);
   for (int i = 0; i < lost; ++i) {
     const auto from = static_cast<std::size_t>(expected.lost[static_cast<std::size_t>(i)]);
-    const TracedLoser& loser = choice.losers[static_cast<std::size_t>(5 + i)];
+    const int number = 5 + i;
+    const TracedLoser& loser = choice.losers[static_cast<std::size_t>(number)];
     EXPECT_EQ(loser.score, sorted[from].score);
     EXPECT_EQ(loser.pose.x, sorted[from].pose.x);
     EXPECT_EQ(loser.level, 2);

@@ -35,8 +35,8 @@ CoarseTables make_tables(std::mt19937& random, std::size_t planes) {
         if (counts) plane.runs.push_back({plane.top + y, plane.left + x, plane.left + x + 1});
       }
     }
-    plane.block_class.assign(static_cast<std::size_t>(tables.blocks * tables.rows),
-                             CoarseTables::kAllVisible);
+    const int blocks = tables.blocks * tables.rows;
+    plane.block_class.assign(static_cast<std::size_t>(blocks), CoarseTables::kAllVisible);
     tables.planes.push_back(std::move(plane));
   }
   tables.groups.resize((planes + kPlanesPerGroup - 1) / kPlanesPerGroup);
@@ -167,7 +167,8 @@ TEST(CoarseOctets, TellWhichTilesSeeAllAndWhichAreNotSearched) {
   CoarseTables tables = make_tables(random, 9);
   for (CoarseTables::Plane& plane : tables.planes) plane.pixels = 40;
   const auto set = [&](std::size_t plane, int row, int block, std::int32_t kind) {
-    tables.planes[plane].block_class[static_cast<std::size_t>(row * tables.blocks + block)] = kind;
+    const int number = row * tables.blocks + block;
+    tables.planes[plane].block_class[static_cast<std::size_t>(number)] = kind;
   };
   // A border block in the first octet's first row of tiles: what is not searched, in part, and all.
   CoarseTables::Border border{};

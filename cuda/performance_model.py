@@ -166,16 +166,20 @@ def coarse(work):
 
 
 # pose_trace.h, pose_refine.h, for what their threads were seen to do. The loops over pixels, as nvcc made
-# them for sm_90, of poses that see the whole pattern: of the looks' products 266 for 108 multiply-adds;
-# of a regression's bilinear samples 436 for 4 lookups and 76 multiply-adds, so 62 a lookup beside
-# these. The sum over a warp 270 for 31 exchanges. What one warp of twelve does alone between the
-# others' three barriers of a look (where to look next, grids), or of a regression's two: 1350. A block
-# that has nothing to do leaves after some.
-FUSED_INSTRUCTIONS = 266 / 108
-LOOKUP_INSTRUCTIONS = (436 - 76 * FUSED_INSTRUCTIONS) / 4
+# them for sm_90 at commit 4c5ada4: of the looks' products 387 for 216 multiply-adds; of their samples 310
+# for 5 lookups and 40 multiply-adds, of refinement's, bilinear and cubic, 810 for 16 and 176.
+# The sum over a warp 270 for 31 exchanges. What one warp of twelve does alone between the
+# others' three barriers of a look (where to look next, grids), or of a regression's two: 1350. Every
+# block does some before it knows whether it has a candidate; those of glance and step are as the profiler
+# counted, refinement's are those up to its exit.
+FUSED_INSTRUCTIONS = 387 / 216
+LOOK_LOOKUP_INSTRUCTIONS = (310 - 40 * FUSED_INSTRUCTIONS) / 5
+LOOKUP_INSTRUCTIONS = {"trace_glance": LOOK_LOOKUP_INSTRUCTIONS,
+                       "trace_step": LOOK_LOOKUP_INSTRUCTIONS,
+                       "refine_pose": (810 - 176 * FUSED_INSTRUCTIONS) / 16}
 EXCHANGE_INSTRUCTIONS = 270 / 31
 BARRIER_INSTRUCTIONS = 1350 / 12 / 3
-LEAVING_INSTRUCTIONS = {"trace_glance": 24, "trace_step": 51, "refine_pose": 48}
+START_INSTRUCTIONS = {"trace_glance": 34, "trace_step": 60, "refine_pose": 292}
 # In double precision, a pass of the regression: for each piece of the pattern 16 sums over twelve warps,
 # ten coefficients of ten products, a step's 60. Two barriers a pass.
 PIECE_PIXELS = 1536
@@ -187,12 +191,13 @@ PASS_DOUBLES = 10 * 10 + 60
 def pose_work(name, kernel, launch, step, formula):
     """A launch whose blocks each follow a candidate; step: what of work.json it works on."""
     pixels = step["width"] * step["height"]
-    idle = (launch["blocks"] - launch["working_blocks"]) * launch["threads"]
+    threads = launch["blocks"] * launch["threads"]
     pieces = min(max(pixels // PIECE_PIXELS, 1), MOST_PIECES)
     passes = launch["barriers"] / launch["threads"] / 2
     return Work(name, (16 * pixels if launch["working_blocks"] else 0) +
                 launch["working_blocks"] * pixels, 0,
-                idle * LEAVING_INSTRUCTIONS[kernel] + launch["lookups"] * LOOKUP_INSTRUCTIONS +
+                threads * START_INSTRUCTIONS[kernel] +
+                launch["lookups"] * LOOKUP_INSTRUCTIONS[kernel] +
                 launch["fused"] * FUSED_INSTRUCTIONS +
                 launch["exchanges"] * EXCHANGE_INSTRUCTIONS +
                 launch["barriers"] * BARRIER_INSTRUCTIONS,
@@ -202,19 +207,20 @@ def pose_work(name, kernel, launch, step, formula):
 
 def poses(work, launches):
     steps = [step for step in work["steps"] if step["traced"]]
-    formula = "62 a lookup, 2.5 a multiply-add, 8.7 an exchange, 38 a barrier"
+    formula = "48 a lookup, 1.8 a multiply-add, 8.7 an exchange, 38 a barrier"
     for launch, step in zip(launches.get("trace_glance", []), steps):
         yield pose_work("trace_glance", "trace_glance", launch, step,
-                        "24 a thread that leaves; nobody looks where few candidates are left")
+                        "34 a thread that leaves; nobody looks where few candidates are left")
     for launch, step in zip(launches["trace_step"], steps):
         yield pose_work(f"trace_step, level {step['level']}", "trace_step", launch, step, formula)
-    yield pose_work("refine", "refine_pose", launches["refine_pose"][0], work["steps"][-1], formula)
+    yield pose_work("refine", "refine_pose", launches["refine_pose"][0], work["steps"][-1],
+                    formula.replace("48", "31"))
 
 
-# A block's look at one pose: samples with a rim of one, five at a time a thread, then products, four at a
+# A block's look at one pose: samples with a rim of one, five at a time a thread, then products, eight at a
 # time, for nine shifts; sums over the warps.
 SAMPLES_AT_ONCE = 5
-PRODUCTS_AT_ONCE = 4
+PRODUCTS_AT_ONCE = 8
 FUSED_A_SAMPLE = 7
 FUSED_A_PRODUCT = 27
 LOOK_BARRIERS = 3
@@ -229,6 +235,13 @@ def one_look(step, threads):
     return {"lookups": sampled,
             "fused": FUSED_A_SAMPLE * sampled + FUSED_A_PRODUCT * multiplied,
             "exchanges": (WARP - 1) * threads, "barriers": LOOK_BARRIERS * threads}
+
+
+def shared_out(launch, members, blocks):
+    """The launch as a GPU has it that puts `members` of its `blocks` to each candidate: they share the
+    pixels, and each does the algebra."""
+    return {**launch, "blocks": blocks, "working_blocks": launch["working_blocks"] * members,
+            "barriers": launch["barriers"] * members}
 
 
 def with_blocks(launch, of, blocks):

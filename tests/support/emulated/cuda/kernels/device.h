@@ -70,7 +70,7 @@ void give_way();
 
 // What all threads have done so far that costs a GPU time.
 struct Counts {
-  std::uint64_t working_blocks = 0;  // those that did any of the following
+  std::uint64_t working_blocks = 0;  // those that did any of the following but wait at barriers
   std::uint64_t lookups = 0;         // in textures
   std::uint64_t fused = 0;           // multiply-adds
   std::uint64_t exchanges = 0;       // with the warp, its barriers too

@@ -18,6 +18,7 @@ POSITION_PX = 0.1
 ANGLE_DEG = 0.1
 CONNECT_S = 30
 SILENCE_S = 30
+READY = "client.ready"
 
 
 def read_truth(folder):
@@ -41,7 +42,7 @@ def connect(port):
         except ConnectionRefusedError:
             if time.monotonic() > deadline:
                 sys.exit(f"demo: nothing listens on port {port} after {CONNECT_S} s")
-            time.sleep(0.005)
+            time.sleep(0.001)
 
 
 def received_lines(connection):
@@ -90,6 +91,8 @@ def main():
     truth = read_truth(arguments.folder)
     errors = []
     unseen = set(truth)
+    # Says that the service may start: from here on the client only waits for it.
+    (arguments.folder / READY).touch()
     with connect(arguments.port) as connection:
         for line in received_lines(connection):
             print(line, end="", flush=True)

@@ -154,17 +154,6 @@ Search search_for(const SceneOptions& options, const SearchParams& params, unsig
   return search;
 }
 
-// Small enough for kernels that are emulated on the CPU.
-SceneOptions small_scene() {
-  SceneOptions options;
-  options.width = 131;
-  options.height = 117;
-  options.pattern_width = 40;
-  options.pattern_height = 36;
-  options.instances = 1;
-  return options;
-}
-
 TEST(GpuCoarseSearch, FindsTheCpusInSmallPicturesOfOddSizes) {
   PATTERND_NEEDS_GPU();
   constexpr int kSizes[][2] = {{131, 117}, {103, 90}, {86, 155}};

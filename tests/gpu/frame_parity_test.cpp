@@ -114,18 +114,12 @@ TEST_P(GpuRandomScenes, ShowWhatTheCpuFinds) {
 }
 INSTANTIATE_TEST_SUITE_P(From, GpuRandomScenes, ::testing::Range(0U, kScenes, kScenesATest));
 
-// Small enough for kernels that are emulated on the CPU.
 TEST(GpuFrame, FindsWhatTheCpuFindsInASmallPicture) {
   PATTERND_NEEDS_GPU();
   for (unsigned seed = 1; seed <= 3; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    SceneOptions options;
-    options.width = 131;
-    options.height = 117;
-    options.pattern_width = 40;
-    options.pattern_height = 36;
-    options.instances = 1;
+    SceneOptions options = small_scene();
     options.masked = seed == 2;
     options.format = seed == 3 ? PixelFormat::kGray16 : PixelFormat::kGray8;
     const Scene scene = make_scene(options, random);

@@ -106,12 +106,8 @@ std::size_t expect_same_in_flight(const ProcessorConfig& config, const Frames& f
 TEST(GpuFrame, GivesTheSameWithTwoInFlightInASmallPicture) {
   PATTERND_NEEDS_GPU();
   std::mt19937 random(1);
-  SceneOptions options;
+  SceneOptions options = small_scene();
   options.width = 135;
-  options.height = 117;
-  options.pattern_width = 40;
-  options.pattern_height = 36;
-  options.instances = 1;
   const Frames frames(make_scene(options, random), 131, 117, 4);
   ProcessorConfig config = frames.config();
   config.blobs = BlobParams();

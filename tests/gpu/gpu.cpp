@@ -121,6 +121,16 @@ Image make_picture(int width, int height, PixelFormat format, Content content,
   return std::move(*image);
 }
 
+SceneOptions small_scene() {
+  SceneOptions options;
+  options.width = 131;
+  options.height = 117;
+  options.pattern_width = 40;
+  options.pattern_height = 36;
+  options.instances = 1;
+  return options;
+}
+
 Scene make_scene(const SceneOptions& o, std::mt19937& random) {
   const Texture background(random);
   const Texture pattern(random);

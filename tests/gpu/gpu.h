@@ -70,6 +70,8 @@ struct SceneOptions {
   bool masked = false;     // the pattern is a disc
   bool inverted = false;   // every second instance is a negative
 };
+// Small enough for kernels that are emulated on the CPU.
+[[nodiscard]] SceneOptions small_scene();
 [[nodiscard]] Scene make_scene(const SceneOptions& options, std::mt19937& random);
 
 // A pattern cut from the middle of the rectified picture, so that there is something to find behind

@@ -60,6 +60,30 @@ double diagonal_of(const TurnedRectangle& r) {
   return std::sqrt(r.width * r.width + r.height * r.height);
 }
 
+double square_distance(const TurnedRectangle& a, const TurnedRectangle& b) {
+  const double dx = a.center_x - b.center_x;
+  const double dy = a.center_y - b.center_y;
+  return dx * dx + dy * dy;
+}
+
+double smaller_area(const TurnedRectangle& a, const TurnedRectangle& b) {
+  return std::min(a.width * a.height, b.width * b.height);
+}
+
+// Whether circles around them don't meet: most pairs.
+bool are_apart(const TurnedRectangle& a, const TurnedRectangle& b) {
+  const double reach = (diagonal_of(a) + diagonal_of(b)) / 2;
+  return square_distance(a, b) >= reach * reach;
+}
+
+// An area that they have in common however they are turned: of two circles of radius r within
+// them, d apart. It is πr² for d = 0 and shrinks by no more than 2r for each unit of d.
+double common_at_least(const TurnedRectangle& a, const TurnedRectangle& b) {
+  const double r = std::min(std::min(a.width, a.height), std::min(b.width, b.height)) / 2;
+  constexpr double kPi = 180 * kDegToRad;
+  return r * (kPi * r - 2 * std::sqrt(square_distance(a, b)));
+}
+
 double area_of(const Polygon& polygon) {
   double twice = 0;
   for (std::size_t i = 0; i < polygon.count; ++i) {
@@ -135,18 +159,21 @@ AngleRanges normalise_angles(const std::vector<Range>& ranges, int symmetry) {
 }
 
 double overlap_of(const TurnedRectangle& a, const TurnedRectangle& b) {
-  const double smaller = std::min(a.width * a.height, b.width * b.height);
-  if (!(smaller > 0)) return 0;
-  // Circles around them that don't meet: most pairs.
-  const double reach = (diagonal_of(a) + diagonal_of(b)) / 2;
-  const double dx = a.center_x - b.center_x;
-  const double dy = a.center_y - b.center_y;
-  if (dx * dx + dy * dy >= reach * reach) return 0;
+  const double smaller = smaller_area(a, b);
+  if (!(smaller > 0) || are_apart(a, b)) return 0;
   Polygon common = corners_of(a);
   const Polygon frame = corners_of(b);
   for (std::size_t i = 0; i < frame.count && common.count > 0; ++i)
     common = clipped(common, frame.corners[i], frame.corners[(i + 1) % frame.count]);
   return std::min(1.0, area_of(common) / smaller);
+}
+
+bool overlap_by_more(const TurnedRectangle& a, const TurnedRectangle& b, double share) {
+  if (share >= 0 && are_apart(a, b)) return false;
+  // What is left to rounding is worked out.
+  constexpr double kCertainly = 1 + 1e-9;
+  return common_at_least(a, b) > kCertainly * share * smaller_area(a, b) ||
+         overlap_of(a, b) > share;
 }
 
 }  // namespace patternd

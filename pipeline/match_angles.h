@@ -44,4 +44,8 @@ struct TurnedRectangle {
 // Area of the intersection over the smaller one's area, 0..1.
 [[nodiscard]] double overlap_of(const TurnedRectangle& a, const TurnedRectangle& b);
 
+// Whether that is more than `share`. Mostly circles around the rectangles, or within them, tell.
+[[nodiscard]] bool overlap_by_more(const TurnedRectangle& a, const TurnedRectangle& b,
+                                   double share);
+
 }  // namespace patternd

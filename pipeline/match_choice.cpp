@@ -89,8 +89,8 @@ std::size_t rivals_of(const PatternPlan& plan, const Candidate& match,
     if (dx * dx + dy * dy >= reach * reach || !(loser.score > 0)) continue;
     if (count == most && !better_rival(loser, rivals[count - 1])) continue;
     if (same_pose(plan, top, match, loser)) continue;
-    if (overlap_of(rectangle_of(plan, match), rectangle_of(plan, loser)) <=
-        plan.search.params.max_overlap)
+    if (!overlap_by_more(rectangle_of(plan, match), rectangle_of(plan, loser),
+                         plan.search.params.max_overlap))
       continue;
     std::size_t place = count < most ? count++ : count - 1;
     for (; place > 0 && better_rival(loser, rivals[place - 1]); --place)
@@ -118,8 +118,8 @@ void choose_matches(const PatternPlan& plan, int pattern, std::vector<Candidate>
     const Match match = match_of(plan, pattern, all[i], refinements[i]);
     const bool overlaps = std::any_of(
         all.begin(), all.begin() + static_cast<std::ptrdiff_t>(taken), [&](const Candidate& other) {
-          return overlap_of(rectangle_of(plan, other), rectangle_of(plan, all[i])) >
-                 params.max_overlap;
+          return overlap_by_more(rectangle_of(plan, other), rectangle_of(plan, all[i]),
+                                 params.max_overlap);
         });
     if (overlaps || all[i].score < params.min_score ||
         taken == static_cast<std::size_t>(params.max_matches) || !in_roi(params.roi, match)) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <random>
 
 namespace patternd {
 namespace {
@@ -61,6 +62,36 @@ TEST(MatchAngles, OverlapIsTheCommonAreaOverTheSmaller) {
   EXPECT_NEAR(overlap_of(a, {10, 10, 4, 2, 90}), 0.5, 1e-12);
   EXPECT_NEAR(overlap_of({0, 0, 2, 2, 0}, {0, 0, 2, 2, 45}), 8 * (std::sqrt(2.0) - 1) / 4, 1e-12);
   EXPECT_EQ(overlap_of(a, {20, 10, 4, 2, 0}), 0);
+}
+
+TEST(MatchAngles, WhetherTheOverlapIsMoreIsToldAsItIsWorkedOut) {
+  std::mt19937 random(3);
+  const auto between = [&](double low, double high) {
+    return std::uniform_real_distribution(low, high)(random);
+  };
+  int more = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const TurnedRectangle a{0, 0, between(1, 100), between(1, 100), between(-180, 180)};
+    const double reach = between(0, 120);
+    const double way = between(-4, 4);
+    const double grown = between(0.8, 1.25);
+    const TurnedRectangle b{reach * std::cos(way), reach * std::sin(way), grown * a.width,
+                            grown * a.height, between(-180, 180)};
+    const double share = i % 10 == 0 ? 0 : between(0, 1);
+    ASSERT_EQ(overlap_by_more(a, b, share), overlap_of(a, b) > share)
+        << a.width << "x" << a.height << " at " << a.angle_deg << " and " << reach << " away at "
+        << b.angle_deg << ", share " << share;
+    more += overlap_by_more(a, b, share) ? 1 : 0;
+  }
+  EXPECT_GT(more, 2000);
+  EXPECT_LT(more, 18000);
+}
+
+TEST(MatchAngles, NothingOverlapsByMoreThanAll) {
+  const TurnedRectangle a{10, 10, 4, 4, 30};
+  EXPECT_FALSE(overlap_by_more(a, a, 1));
+  EXPECT_TRUE(overlap_by_more(a, a, 0.99));
+  EXPECT_FALSE(overlap_by_more(a, {10, 10, 0, 4, 30}, 0));
 }
 
 }  // namespace

@@ -27,13 +27,23 @@ struct Division {
   int octets;
 };
 
-// In times of an octet on a multiprocessor that is full. What a warp loads of a tile at a time
-// takes a seventh of one; so all of it takes less a warp in wide tiles, and less an octet where a
-// block takes several. But then fewer blocks spread less evenly, and where they don't fill a
-// multiprocessor, its warps wait more for memory (measured on an H200).
+// What a multiprocessor takes for some blocks at a time, in times of an octet when it is full: each
+// warp for its octets, and for the block's tile, of which it loads a part a turn. Fewer warps wait
+// more for memory.
+double time_of_wave(int blocks, const Division& division, double tile) {
+  const int warps = blocks * division.warps;
+  const double full = std::min(1.0, warps / double{kResidentWarps});
+  return warps * (division.octets + tile) / (0.4 + 0.6 * full);
+}
+
+// Tiles take less in wide blocks, and less an octet where a block takes several; but then fewer
+// blocks spread less evenly. The first blocks load their tiles all at once; later ones while others
+// multiply, the more so the fewer warps wait for each other. The numbers are those of an H200, 1 to
+// 16 patterns of 128×128 in 1024×1024 (cuda/measurements/2026-11-30-h200-divisions.txt).
 double time_of(const std::vector<ScoredSearch>& searches, const Division& division,
                int multiprocessors) {
-  constexpr double kTurn = 0.14;
+  constexpr double kFirstTurn = 0.2;
+  const double turn = 0.08 + 0.005 * division.warps;
   int blocks = 0;
   int turns = 0;
   for (const ScoredSearch& search : searches) {
@@ -43,9 +53,14 @@ double time_of(const std::vector<ScoredSearch>& searches, const Division& divisi
     blocks += blocks_of(octets_in(*search.tables), division.octets) *
               tiles_of(*search.tables, division.warps);
   }
-  const int a_multiprocessor = blocks_of(blocks, multiprocessors);
-  const double full = std::min(1.0, a_multiprocessor * division.warps / double{kResidentWarps});
-  return a_multiprocessor * division.warps * (division.octets + kTurn * turns) / (0.4 + 0.6 * full);
+  const int resident = kResidentWarps / division.warps;
+  const int all = blocks_of(blocks, multiprocessors);
+  const int first = std::min(all, resident);
+  const int waves = (all - first) / resident;
+  const int last = (all - first) % resident;
+  return time_of_wave(first, division, kFirstTurn * turns) +
+         waves * time_of_wave(resident, division, turn * turns) +
+         time_of_wave(last, division, turn * turns);
 }
 
 Division best_division(const std::vector<ScoredSearch>& searches, int multiprocessors) {

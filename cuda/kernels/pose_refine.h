@@ -262,30 +262,31 @@ PATTERND_DEVICE_CALL void sum_hidden(const RefinePattern& refine, const TracePat
   RefineMemory& memory = refine_memory();
   static_assert(kHiddenSums <= 2 * kWarpSize);
   float sums[2][kWarpSize] = {};
-  for_each_place<1>({thread_x(), threads_x()}, pattern.width, pattern.height,
-                    [&](const int(&x)[1], const int(&y)[1]) {
-                      const RefinePixel pixel = pixel_at(refine, y[0] * pattern.width + x[0],
-                                                         pattern.width * pattern.height);
-                      if (pixel.mask == 0.0F || locate(image, grid, x[0], y[0]).visible != 0.0F)
-                        return;
-                      float r[kRegressors];
-                      regressors_of(refine, pixel, x[0], y[0], r);
-                      int at = 0;
+  for_each_place<1>(
+      {thread_x(), threads_x()}, pattern.width, pattern.height,
+      [&](const int(&x)[1], const int(&y)[1]) {
+        const RefinePixel pixel =
+            pixel_at(refine, y[0] * pattern.width + x[0], pattern.width * pattern.height);
+        if (pixel.mask == 0.0F || locate(image, grid, x[0], y[0]).visible != 0.0F) return;
+        float r[kRegressors];
+        regressors_of(refine, pixel, x[0], y[0], r);
 #pragma unroll
-                      for (int i = 0; i < kRegressors; ++i) {
+        for (int i = 0; i < kRegressors; ++i) {
 #pragma unroll
-                        for (int j = 0; j <= i; ++j, ++at)
-                          sums[at / kWarpSize][at % kWarpSize] =
-                              fused(r[i], r[j], sums[at / kWarpSize][at % kWarpSize]);
-                      }
-                      const auto add = [&](int sum, float value) {
-                        sums[sum / kWarpSize][sum % kWarpSize] += value;
-                      };
-                      add(kHiddenPixels, r[1]);
-                      add(kHiddenN, 1.0F);
-                      add(kHiddenT, pixel.value);
-                      add(kHiddenTT, pixel.value * pixel.value);
-                    });
+          for (int j = 0; j < kRegressors; ++j) {
+            if (j > i) continue;
+            float& sum = sums[(i * (i + 1) / 2 + j) / kWarpSize][(i * (i + 1) / 2 + j) % kWarpSize];
+            sum = fused(r[i], r[j], sum);
+          }
+        }
+        const auto add = [&](int sum, float value) {
+          sums[sum / kWarpSize][sum % kWarpSize] += value;
+        };
+        add(kHiddenPixels, r[1]);
+        add(kHiddenN, 1.0F);
+        add(kHiddenT, pixel.value);
+        add(kHiddenTT, pixel.value * pixel.value);
+      });
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const double total = block_totals(sums[half], half);
@@ -325,14 +326,16 @@ PATTERND_DEVICE bool invert() {
   for (int i = 0; i < n; ++i) {
     double sum = i == lane ? 1 : 0;
 #pragma unroll
-    for (int k = 0; k < i; ++k) sum -= memory.lower[i][k] * x[k];
+    for (int k = 0; k < n; ++k)
+      if (k < i) sum -= memory.lower[i][k] * x[k];
     x[i] = sum / memory.lower[i][i];
   }
 #pragma unroll
   for (int i = n - 1; i >= 0; --i) {
     double sum = x[i];
 #pragma unroll
-    for (int k = i + 1; k < n; ++k) sum -= memory.lower[k][i] * x[k];
+    for (int k = 0; k < n; ++k)
+      if (k > i) sum -= memory.lower[k][i] * x[k];
     x[i] = sum / memory.lower[i][i];
   }
 #pragma unroll

@@ -34,6 +34,18 @@ struct alignas(16) Look {
   int dx, dy;                   // of the best
 };
 
+template <class T>
+PATTERND_DEVICE T one_of(bool first, T a, T b) {
+  return first ? a : b;
+}
+// Number by number: a choice between places would put both into memory.
+PATTERND_DEVICE Look one_of(bool first, const Look& a, const Look& b) {
+  return {one_of(first, a.score, b.score), one_of(first, a.visible, b.visible),
+          one_of(first, a.left, b.left),   one_of(first, a.right, b.right),
+          one_of(first, a.up, b.up),       one_of(first, a.down, b.down),
+          one_of(first, a.dx, b.dx),       one_of(first, a.dy, b.dy)};
+}
+
 enum TracePhase { kSettling, kFollowing, kResettling };
 enum TraceAxis { kAngle, kScale, kNoAxis };
 enum TraceSide { kMiddle, kBefore, kAfter };
@@ -538,13 +550,11 @@ PATTERND_DEVICE void follow_on(const TracePattern& pattern, TraceState& state,
     state.at = beside.pose;
     state.turn = beside.turn;
     const Look left = state.around;
-    if (lower) {
-      state.around = state.before;
-      state.after = left;
-    } else {
-      state.around = state.after;
-      state.before = left;
-    }
+    const Look before = state.before;
+    const Look after = state.after;
+    state.around = one_of(lower, before, after);
+    state.before = one_of(lower, before, left);
+    state.after = one_of(lower, left, after);
     state.wanted = 1 << (lower ? kBefore : kAfter);
     return;
   }

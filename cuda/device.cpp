@@ -143,7 +143,7 @@ Result<void> Device::load_image(const std::string& wanted) {
       return {};
     }
     module_ = nullptr;
-    passed_over_ += "; " + driver_->error(status, "image " + image.name + " not used").message;
+    passed_over_ += "; " + driver_->error(status, "image " + described(image) + " not used").message;
   }
   return fail(ErrorCode::kUnsupported,
               properties_.name + ": the driver loads none of the device images" + passed_over_);

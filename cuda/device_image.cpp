@@ -79,6 +79,11 @@ std::vector<DeviceImage> embedded_images() { return images_of(patternd_images_ro
 
 std::vector<std::string> embedded_image_names() { return unique_names(embedded_images()); }
 
+std::string described(const DeviceImage& image) {
+  if (image.kind != ImageKind::kUniversal) return image.name;
+  return image.name + " for sm_" + std::to_string(image.architecture);
+}
+
 Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& images, int major,
                                             int minor, const std::string& wanted) {
   const int architecture = 10 * major + minor;
@@ -102,12 +107,6 @@ Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& imag
     if (a.architecture != b.architecture) return a.architecture > b.architecture;
     return a.name < b.name;
   });
-  // Of the universal image's forms the newest that suits.
-  found.erase(std::unique(found.begin(), found.end(),
-                          [](const DeviceImage& a, const DeviceImage& b) {
-                            return a.kind == ImageKind::kUniversal && a.name == b.name;
-                          }),
-              found.end());
   return found;
 }
 

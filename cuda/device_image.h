@@ -14,7 +14,7 @@ enum class ImageKind {
   kNative,     // machine code for one architecture
   kPtx,        // the newest architecture's PTX: for GPUs younger than the toolkit
   kUniversal,  // PTX of three forms: ISA 4.1 for sm_30, for GPUs since Kepler; ISA 6.0 for sm_70,
-               // for those since Volta, whose warps run otherwise; ISA 7.0 for sm_80, for those
+               // for those since Volta, whose warps run otherwise; ISA 7.4 for sm_80, for those
                // since Ampere, whose matrix units it uses
 };
 
@@ -42,15 +42,18 @@ struct DeviceImage {
 // Their names, for --version.
 [[nodiscard]] std::vector<std::string> embedded_image_names();
 
+// Its name, of the universal image with the form: "universal for sm_80".
+[[nodiscard]] std::string described(const DeviceImage& image);
+
 // Those of `images` that a GPU of compute capability major.minor can run, best first: native code
 // of its own architecture, then of an older one of the same major number (Tegra's and the others'
-// are not exchanged), PTX no newer than the GPU, the universal image's form for it. `wanted` is
-// compute.image:
-// "auto", or a name; asked for by name, that image alone. A test may also name a form of the
-// universal image, "universal_sm_30", and gets it whether it suits the GPU or not, under that name;
-// the configuration takes no such name. Fails with kInvalidArgument naming what
-// there is where nothing suits.
-//   images_for(embedded_images(), 9, 0, "auto")  ->  sm_90, universal
+// are not exchanged), PTX no newer than the GPU, the universal image's forms for it, the newest
+// first: a driver older than one may take the next. `wanted` is compute.image: "auto", or a name;
+// asked for by name, that image alone. A test may also name a form of the universal image,
+// "universal_sm_30", and gets it whether it suits the GPU or not, under that name; the
+// configuration takes no such name. Fails with kInvalidArgument naming what there is where nothing
+// suits.
+//   images_for(embedded_images(), 9, 0, "auto")  ->  sm_90, universal, universal
 [[nodiscard]] Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& images,
                                                           int major, int minor,
                                                           const std::string& wanted);

@@ -12,8 +12,8 @@ set(PATTERND_CUDA_ARCHITECTURES "${default_architectures}" CACHE STRING
 
 # The universal image has three forms, of which a GPU gets the newest that it can run: PTX ISA 4.1 for sm_30, which every
 # driver since CUDA 6.5 takes for every GPU since Kepler; PTX ISA 6.0 for sm_70, since CUDA 9 and Volta, where a warp's lanes
-# no longer run in step and exchanges among them have to wait for each; and PTX ISA 7.0 for sm_80, since CUDA 11 and Ampere,
-# whose matrix units the coarse search works with.
+# no longer run in step and exchanges among them have to wait for each; and PTX ISA 7.4 for sm_80, since CUDA 11.4 (JetPack 5)
+# and Ampere, whose matrix units the coarse search works with. A driver that is older than a form gets the one before.
 function(patternd_find_nvptx_clang)
   find_program(PATTERND_DEVICE_CLANG NAMES clang-14 clang-15 clang-16 clang-17 clang-18 clang-19 clang
                DOC "clang with the NVPTX back end, for the universal device image")
@@ -93,7 +93,7 @@ macro(patternd_add_native_images set source)
 endmacro()
 
 macro(patternd_add_universal_images set source)
-  foreach(form 64:30:41 32:30:41 64:70:60 64:80:70)
+  foreach(form 64:30:41 32:30:41 64:70:60 64:80:74)
     string(REPLACE ":" ";" form ${form})
     list(GET form 0 bits)
     list(GET form 1 arch)

@@ -30,15 +30,15 @@ std::vector<std::string> names_for(int major, int minor, const std::string& want
 }
 
 TEST(DeviceImage, TakesNativeCodeFirstAndTheUniversalImageLast) {
-  EXPECT_THAT(names_for(9, 0), ElementsAre("sm_90", "universal"));
+  EXPECT_THAT(names_for(9, 0), ElementsAre("sm_90", "universal", "universal"));
 }
 
 TEST(DeviceImage, TakesAnOlderArchitectureOfTheSameMajorNumber) {
-  EXPECT_THAT(names_for(8, 9), ElementsAre("sm_86", "sm_80", "universal"));
+  EXPECT_THAT(names_for(8, 9), ElementsAre("sm_86", "sm_80", "universal", "universal"));
 }
 
 TEST(DeviceImage, DoesNotExchangeMachineCodeBetweenTegraAndOthers) {
-  EXPECT_THAT(names_for(8, 7), ElementsAre("sm_87", "universal"));
+  EXPECT_THAT(names_for(8, 7), ElementsAre("sm_87", "universal", "universal"));
   EXPECT_THAT(names_for(7, 5), ElementsAre("sm_75", "universal"));
 }
 
@@ -47,29 +47,33 @@ TEST(DeviceImage, ServesTegraK1WithTheUniversalImage) {
 }
 
 TEST(DeviceImage, ServesAFutureGpuWithTheNewestPtx) {
-  EXPECT_THAT(names_for(13, 0), ElementsAre("compute_120", "universal"));
+  EXPECT_THAT(names_for(13, 0), ElementsAre("compute_120", "universal", "universal"));
 }
 
 TEST(DeviceImage, TakesTheOneAskedForAlone) {
-  EXPECT_THAT(names_for(9, 0, "universal"), ElementsAre("universal"));
+  EXPECT_THAT(names_for(9, 0, "universal"), ElementsAre("universal", "universal"));
 }
 
 // Of sm_30 and those since sm_70: a GPU never gets one that goes wrong with its warps; and of these
-// the newest that it can run.
+// the newest that it can run first, then those before it, which a driver may know that does not
+// know the newest.
 TEST(DeviceImage, TakesTheUniversalImagesFormForTheGpusWarpsAndMatrixUnits) {
-  const auto form_for = [](int major, int minor) {
+  const auto forms_for = [](int major, int minor) {
+    std::vector<int> forms;
     const auto found = images_for(images(), major, minor, "universal");
-    return found && found->size() == 1 ? found->front().architecture : 0;
+    if (!found) return forms;
+    for (const DeviceImage& image : *found) forms.push_back(image.architecture);
+    return forms;
   };
-  EXPECT_EQ(30, form_for(3, 2));
-  EXPECT_EQ(30, form_for(5, 3));
-  EXPECT_EQ(30, form_for(6, 2));
-  EXPECT_EQ(70, form_for(7, 0));
-  EXPECT_EQ(70, form_for(7, 2));
-  EXPECT_EQ(70, form_for(7, 5));
-  EXPECT_EQ(80, form_for(8, 0));
-  EXPECT_EQ(80, form_for(8, 7));
-  EXPECT_EQ(80, form_for(12, 0));
+  EXPECT_THAT(forms_for(3, 2), ElementsAre(30));
+  EXPECT_THAT(forms_for(5, 3), ElementsAre(30));
+  EXPECT_THAT(forms_for(6, 2), ElementsAre(30));
+  EXPECT_THAT(forms_for(7, 0), ElementsAre(70));
+  EXPECT_THAT(forms_for(7, 2), ElementsAre(70));
+  EXPECT_THAT(forms_for(7, 5), ElementsAre(70));
+  EXPECT_THAT(forms_for(8, 0), ElementsAre(80, 70));
+  EXPECT_THAT(forms_for(8, 7), ElementsAre(80, 70));
+  EXPECT_THAT(forms_for(12, 0), ElementsAre(80, 70));
 }
 
 // So that a GPU of today can try what Tegra K1 runs.
@@ -85,6 +89,11 @@ TEST(DeviceImage, GivesATestTheFormThatItNamesWhateverTheGpu) {
       EXPECT_EQ(found->front().name, name);
     }
   }
+}
+
+TEST(DeviceImage, IsDescribedWithItsForm) {
+  EXPECT_EQ(described({"sm_90", ImageKind::kNative, 90, "", 0}), "sm_90");
+  EXPECT_EQ(described({"universal", ImageKind::kUniversal, 80, "", 0}), "universal for sm_80");
 }
 
 TEST(DeviceImage, WaitsForTheLaunchAheadSinceHopperButNotInTheUniversalImage) {

@@ -171,7 +171,7 @@ TEST_F(FakeDriver, PassesOverAnImageThatDoesNotLoadAndSaysSo) {
   const auto fitting = images_for(embedded_images(), 9, 0, "auto");
   ASSERT_TRUE(fitting);
   ASSERT_GE(fitting->size(), 2U);
-  const std::string best = fitting->front().name;  // sm_90 where this build has it
+  const std::string best = described(fitting->front());  // sm_90 where this build has it
   const std::string next = fitting->at(1).name;
   // Find the load: the one call whose failure changes the image and not the outcome.
   int passed_over = 0;

@@ -293,7 +293,7 @@ PATTERND_DEVICE void write_labels(const ComponentsParameters& p, LabelMemory& me
   }
 }
 
-PATTERND_KERNEL __launch_bounds__(kFinishThreads, 5)
+PATTERND_KERNEL __launch_bounds__(kFinishThreads, blocks_at_a_time(kFinishThreads, 5))
     patternd_components_finish(const ComponentsParameters p) {
   __shared__ union {
     MergeMemory merge;

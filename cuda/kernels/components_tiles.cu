@@ -574,7 +574,7 @@ PATTERND_DEVICE u32 list_singles(const ComponentsParameters& p, const TileMemory
   return touching;
 }
 
-PATTERND_KERNEL __launch_bounds__(kTileThreads, 4)
+PATTERND_KERNEL __launch_bounds__(kTileThreads, blocks_at_a_time(kTileThreads, 4))
     patternd_components_tiles(const ComponentsParameters p) {
   __shared__ TileMemory tile;
   const TileForest forest{tile.parents};

@@ -4,7 +4,7 @@
 //
 // A warp's lanes run in step before Volta (sm_70); since then each runs by itself, and an exchange
 // has to name the lanes that it waits for. PTX has the one form or the other, so the universal
-// image is compiled twice, for sm_30 and for sm_70.
+// image is compiled for sm_30 and for sm_70; once more for sm_80 and its matrix units.
 #pragma once
 
 #include "cuda/kernels/parameters.h"
@@ -29,6 +29,13 @@
 #define PATTERND_IN_STEP (PATTERND_ARCH < 700)
 
 namespace patternd::cuda {
+
+// Blocks of so many threads for a launch bound to ask a multiprocessor to take at a time, where it
+// has places for so many: Turing's for 1024 threads, others' for 1536 at least.
+constexpr int blocks_at_a_time(int threads, int wanted) {
+  const int most = (PATTERND_ARCH == 750 ? 1024 : 1536) / threads;
+  return wanted < most ? wanted : most;
+}
 
 using u8 = unsigned char;
 using u16 = unsigned short;
@@ -150,32 +157,46 @@ struct alignas(8) UShort4 {
   u16 x, y, z, w;
 };
 
-// Reads through the read-only path where the architecture has one.
+// Reads through the read-only path where the architecture has one: of global memory that nothing
+// writes meanwhile.
+#if !defined(__clang__) && PATTERND_ARCH >= 350
 PATTERND_DEVICE Float4 load_float4(const Float4* address) {
-#if PATTERND_ARCH >= 350 && !defined(__clang__)
   const float4 value = __ldg(reinterpret_cast<const float4*>(address));
   return {value.x, value.y, value.z, value.w};
-#else
-  return *address;
-#endif
 }
-
 PATTERND_DEVICE Word4 load_word4(const Word4* address) {
-#if PATTERND_ARCH >= 350 && !defined(__clang__)
   const uint4 value = __ldg(reinterpret_cast<const uint4*>(address));
   return {value.x, value.y, value.z, value.w};
-#else
-  return *address;
-#endif
 }
 PATTERND_DEVICE Word2 load_word2(const Word2* address) {
-#if PATTERND_ARCH >= 350 && !defined(__clang__)
   const uint2 value = __ldg(reinterpret_cast<const uint2*>(address));
   return {value.x, value.y};
-#else
-  return *address;
-#endif
 }
+#elif PATTERND_ARCH >= 350
+PATTERND_DEVICE Float4 load_float4(const Float4* address) {
+  Float4 value;
+  asm("ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];"
+      : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+      : "l"(address));
+  return value;
+}
+PATTERND_DEVICE Word4 load_word4(const Word4* address) {
+  Word4 value;
+  asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+      : "l"(address));
+  return value;
+}
+PATTERND_DEVICE Word2 load_word2(const Word2* address) {
+  Word2 value;
+  asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(address));
+  return value;
+}
+#else
+PATTERND_DEVICE Float4 load_float4(const Float4* address) { return *address; }
+PATTERND_DEVICE Word4 load_word4(const Word4* address) { return *address; }
+PATTERND_DEVICE Word2 load_word2(const Word2* address) { return *address; }
+#endif
 // Has a line of global memory brought into the first cache.
 PATTERND_DEVICE void prefetch(const void* address) {
   asm volatile("prefetch.global.L1 [%0];"
@@ -195,11 +216,11 @@ PATTERND_DEVICE u32 load_anew(const u32* address) {
 #define PATTERND_PLAIN_LOADS (PATTERND_ARCH >= 700)
 #if PATTERND_PLAIN_LOADS
 // The float at an address of global memory, which nothing writes meanwhile; fetches its
-// neighbourhood too, where the architecture does such and the image's PTX ISA can say so.
+// neighbourhood too, where the architecture does such.
 template <int kOffset>
 PATTERND_DEVICE float load_float(u64 address) {
   float value;
-#if PATTERND_ARCH >= 800 && !defined(__clang__)
+#if PATTERND_ARCH >= 800
   asm("ld.global.nc.L2::256B.f32 %0, [%1+%2];" : "=f"(value) : "l"(address), "n"(kOffset));
 #else
   asm("ld.global.nc.f32 %0, [%1+%2];" : "=f"(value) : "l"(address), "n"(kOffset));

@@ -30,41 +30,45 @@ struct Division {
 // What a multiprocessor takes for some blocks at a time, in times of an octet when it is full: each
 // warp for its octets, and for the block's tile, of which it loads a part a turn. Fewer warps wait
 // more for memory.
-double time_of_wave(int blocks, const Division& division, double tile) {
-  const int warps = blocks * division.warps;
+double time_of_wave(int blocks, int warps_a_block, double octets, double tile) {
+  const int warps = blocks * warps_a_block;
   const double full = std::min(1.0, warps / double{kResidentWarps});
-  return warps * (division.octets + tile) / (0.4 + 0.6 * full);
+  return warps * (octets + tile) / (0.3 + 0.7 * full);
 }
 
 // Tiles take less in wide blocks, and less an octet where a block takes several; but then fewer
-// blocks spread less evenly. The first blocks load their tiles all at once; later ones while others
-// multiply, the more so the fewer warps wait for each other. The numbers are those of an H200, 1 to
-// 16 patterns of 128×128 in 1024×1024 (cuda/measurements/2026-11-30-h200-divisions.txt).
+// blocks spread less evenly. The first blocks load their tiles all at once, later ones while others
+// multiply. The numbers are those of an H200, 1 to 16 patterns of 128×128 in 1024×1024
+// (cuda/measurements/2026-11-30-h200-divisions.txt).
 double time_of(const std::vector<ScoredSearch>& searches, const Division& division,
                int multiprocessors) {
   constexpr double kFirstTurn = 0.2;
-  const double turn = 0.08 + 0.005 * division.warps;
+  constexpr double kTurn = 0.08;
   int blocks = 0;
   int turns = 0;
+  double octets = 0;
   for (const ScoredSearch& search : searches) {
     const ScoreWindow window = score_window_of(*search.tables);
     const int quads = (window.tile_columns(division.warps) / 4 + 1) * window.tile_rows();
     turns = std::max(turns, blocks_of(quads, division.warps * (kWarpSize - 1)));
-    blocks += blocks_of(octets_in(*search.tables), division.octets) *
-              tiles_of(*search.tables, division.warps);
+    const int tiles = tiles_of(*search.tables, division.warps);
+    blocks += blocks_of(octets_in(*search.tables), division.octets) * tiles;
+    octets += static_cast<double>(octets_in(*search.tables)) * tiles;
   }
+  if (blocks == 0) return 0;
+  const auto wave = [&](int some, double turn) {
+    return time_of_wave(some, division.warps, octets / blocks, turn * turns);
+  };
   const int resident = kResidentWarps / division.warps;
   const int all = blocks_of(blocks, multiprocessors);
   const int first = std::min(all, resident);
   const int waves = (all - first) / resident;
   const int last = (all - first) % resident;
-  return time_of_wave(first, division, kFirstTurn * turns) +
-         waves * time_of_wave(resident, division, turn * turns) +
-         time_of_wave(last, division, turn * turns);
+  return wave(first, kFirstTurn) + waves * wave(resident, kTurn) + wave(last, kTurn);
 }
 
 Division best_division(const std::vector<ScoredSearch>& searches, int multiprocessors) {
-  constexpr int kMostOctets = 4;
+  constexpr int kMostOctets = 6;
   Division best{kScoreMostWarps, 1};
   for (int warps = kScoreMostWarps; warps >= kScoreMostWarps / 2; warps /= 2) {
     for (int octets = 1; octets <= kMostOctets; ++octets) {

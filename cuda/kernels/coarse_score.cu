@@ -15,6 +15,7 @@
 #include "cuda/kernels/atomics.h"
 #include "cuda/kernels/coarse_places.h"
 #include "cuda/kernels/device.h"
+#include "cuda/kernels/warp_words.h"
 
 namespace patternd::cuda {
 
@@ -74,17 +75,17 @@ PATTERND_DEVICE u32 of_next_lane(u32 word) {
   return static_cast<u32>(shuffle_down(static_cast<int>(word), 1));
 }
 
-// Has an octet's tables brought near, each line by a thread of the block.
-PATTERND_DEVICE void fetch_early(const CoarseOctet& octet) {
+// Has an octet's tables brought near, each line by a thread of so many.
+PATTERND_DEVICE void fetch_early(const CoarseOctet& octet, int thread, int threads) {
   constexpr int kLine = 128;
   const int factor_bytes = octet.products * kWarpSize * static_cast<int>(sizeof(CoarseFactors));
   const int mask_bytes = octet.products * kWarpSize * static_cast<int>(sizeof(CoarseMasks));
-  for (int at = thread_x() * kLine; at < factor_bytes; at += threads_x() * kLine)
+  for (int at = thread * kLine; at < factor_bytes; at += threads * kLine)
     prefetch(global<const u8>(octet.factors) + at);
-  for (int at = thread_x() * kLine; at < mask_bytes; at += threads_x() * kLine)
+  for (int at = thread * kLine; at < mask_bytes; at += threads * kLine)
     prefetch(global<const u8>(octet.masks) + at);
-  if (thread_x() == 0) prefetch(global<const u8>(octet.strips));
-  if (thread_x() == kWarpSize) prefetch(global<const u8>(octet.terms));
+  if (thread == 0) prefetch(global<const u8>(octet.strips));
+  if (thread == 1) prefetch(global<const u8>(octet.terms));
 }
 
 PATTERND_DEVICE void store_words(const ScoreTile& tile, int at, u32 samples, bool stored) {
@@ -133,7 +134,7 @@ PATTERND_DEVICE void load_score_tile(const CoarseParameters& p, const CoarseSlic
         ++row;
       }
     }
-    if (i == first - lane) fetch_early(first_octet);
+    if (i == first - lane) fetch_early(first_octet, thread_x(), threads_x());
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) store_words(tile, at[k], samples[k], stored[k]);
   }
@@ -243,8 +244,8 @@ PATTERND_DEVICE LaneStrip load_strip(const CoarseStrips& strips) {
 }
 
 template <class Pass>
-PATTERND_DEVICE void add_octet(const CoarseOctet& octet, int pitch, Pass& pass) {
-  const int own = thread_x() / kWarpSize * kScoreColumns + thread_x() % kWarpSize / kStrips;
+PATTERND_DEVICE void add_octet(const CoarseOctet& octet, int column, int pitch, Pass& pass) {
+  const int own = column + thread_x() % kWarpSize / kStrips;
   const CoarseStrips* strips = global<const CoarseStrips>(octet.strips);
   const int count = octet.strip_count;
   typename Pass::Factors factors = pass.factors_of(0);
@@ -268,20 +269,21 @@ struct LaneWindows {
   u32 square[kLanePlaces];
 };
 
-PATTERND_DEVICE LaneWindows windows_of(const CoarseOctet& octet, const ScoreTile& tile, int pitch) {
+PATTERND_DEVICE LaneWindows windows_of(const CoarseOctet& octet, const ScoreTile& tile, int column,
+                                       int pitch) {
   const int lane = thread_x() % kWarpSize;
   const Word4* factors = global<const Word4>(octet.factors) + lane;
   const Word2* masks = global<const Word2>(octet.masks) + lane;
   LaneWindows out;
   SamplePass samples = {tile, factors, masks, {}, {}, {}};
-  add_octet(octet, pitch, samples);
+  add_octet(octet, column, pitch, samples);
 #pragma unroll
   for (int i = 0; i < kLanePlaces; ++i) {
     out.dot[i] = 256 * samples.high[i / 4][i % 4] + samples.low[i / 4][i % 4];
     out.sum[i] = samples.sum[i / 4][i % 4];
   }
   SquarePass squares = {tile, masks, {}, {}};
-  add_octet(octet, pitch, squares);
+  add_octet(octet, column, pitch, squares);
 #pragma unroll
   for (int i = 0; i < kLanePlaces; ++i)
     out.square[i] = 256 * static_cast<u32>(squares.high[i / 4][i % 4]) +
@@ -403,36 +405,69 @@ PATTERND_DEVICE void end_block(const CoarseParameters& p, const u32& recorded) {
   counters->ended = 0;
 }
 
+// What a block of eight rows of positions works on.
+struct ScoreBlock {
+  int left, top;    // of its first position
+  int positions;    // in a row of the picture's
+  int octet_count;  // 0: there are no such rows
+  const CoarseOctet* octets;
+};
+PATTERND_DEVICE ScoreBlock score_block(const CoarseParameters& p, const CoarseSlice& slice) {
+  const int positions = slice.blocks * kCoarseBlock;
+  const int width = threads_x() / kWarpSize * kScoreColumns;
+  const int across = (positions + width - 1) / width;
+  const int top = block_y() / across * kScoreRows;
+  return {block_y() % across * width, top, positions,
+          top < slice.position_rows ? slice.octet_count : 0,
+          global<const CoarseOctet>(p.octets) + slice.first_octet};
+}
+
+// The number of the next octet and eight columns that no warp of the block has taken: some take
+// longer, at the picture's edges. One warp.
+PATTERND_DEVICE int take_task(u32& taken) {
+  u32 task = 0;
+  if (thread_x() % kWarpSize == 0) task = atomic_sum(&taken, 1U);
+  return static_cast<int>(lane_value(task, 0));
+}
+
+// A warp's part of the block: octet after octet, so that the tables near serve all.
+PATTERND_DEVICE void score_tasks(const CoarseParameters& p, const ScoreBlock& block,
+                                 const ScoreTile& tile, u32& taken, u32& recorded) {
+  const int warps = threads_x() / kWarpSize;
+  const int tasks = block.octet_count * warps;
+  for (int task = take_task(taken); task < tasks; task = take_task(taken)) {
+    const int number = task / warps;
+    const int column = (task - number * warps) * kScoreColumns;
+    const CoarseOctet& octet = block.octets[number];
+    if (column == 0 && number + 1 < block.octet_count)
+      fetch_early(block.octets[number + 1], thread_x() % kWarpSize, kWarpSize);
+    const int x = block.left + column;
+    if (x >= block.positions) continue;
+    const int at = block.top / kScoreRows * (block.positions / kScoreColumns) + x / kScoreColumns;
+    const int kind = global<const int>(octet.tiles)[at];
+    if (kind == kTileSkipped) continue;
+    score_octet(p, octet, kind, x, block.top, windows_of(octet, tile, column, p.tile_pitch),
+                recorded);
+  }
+}
+
 // grid: (slice, tile).
 PATTERND_KERNEL __launch_bounds__(kScoreMostWarps* kWarpSize, 2)
     patternd_coarse_score(const CoarseParameters p) {
+  __shared__ u32 taken;
   __shared__ u32 recorded;
   note_moment(p.search_moment);
   if (!kHasMatrixUnits) return;  // never launched there
   if (block_x() == 0 && block_y() == 0) clear_counters(p);
   if (thread_x() == 0) prefetch(global<const u8>(p.images));
   const CoarseSlice slice = global<const CoarseSlice>(p.slices)[block_x()];
-  const CoarseOctet* octets = global<const CoarseOctet>(p.octets) + slice.first_octet;
-  const int positions = slice.blocks * kCoarseBlock;
-  const int tile_width = threads_x() / kWarpSize * kScoreColumns;
-  const int across = (positions + tile_width - 1) / tile_width;
-  const int tile_x = block_y() % across * tile_width;
-  const int tile_y = block_y() / across * kScoreRows;
-  if (thread_x() == 0) recorded = 0;
+  const ScoreBlock block = score_block(p, slice);
+  if (thread_x() == 0) taken = recorded = 0;
   const ScoreTile tile = score_tile(p);
-  if (tile_y < slice.position_rows) {
-    load_score_tile(p, slice, octets[0], tile_x, tile_y, tile);
-  }
+  if (block.octet_count > 0)
+    load_score_tile(p, slice, block.octets[0], block.left, block.top, tile);
   block_barrier();
-  const int x = tile_x + thread_x() / kWarpSize * kScoreColumns;
-  const int count = tile_y < slice.position_rows && x < positions ? slice.octet_count : 0;
-  const int at = tile_y / kScoreRows * (positions / kScoreColumns) + x / kScoreColumns;
-  for (int i = 0; i < count; ++i) {
-    if (i + 1 < count) fetch_early(octets[i + 1]);
-    const int kind = global<const int>(octets[i].tiles)[at];
-    if (kind == kTileSkipped) continue;
-    score_octet(p, octets[i], kind, x, tile_y, windows_of(octets[i], tile, p.tile_pitch), recorded);
-  }
+  score_tasks(p, block, tile, taken, recorded);
   end_block(p, recorded);
 }
 

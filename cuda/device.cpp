@@ -115,7 +115,11 @@ Result<void> Device::read_attributes(DeviceHandle device) {
         !ok)
       return ok;
   }
-  // Younger than the oldest driver; where it does not know them, the answer is no.
+  // Younger than the oldest driver; where it does not know them, the answer is no, or the least.
+  properties_.shared_bytes_per_multiprocessor = properties_.max_shared_bytes_per_block;
+  static_cast<void>(driver_->device_get_attribute(&properties_.shared_bytes_per_multiprocessor,
+                                                  Attribute::kMaxSharedMemoryPerMultiprocessor,
+                                                  device));
   static_cast<void>(driver_->device_get_attribute(&managed, Attribute::kManagedMemory, device));
   static_cast<void>(
       driver_->device_get_attribute(&concurrent, Attribute::kConcurrentManagedAccess, device));
@@ -143,7 +147,8 @@ Result<void> Device::load_image(const std::string& wanted) {
       return {};
     }
     module_ = nullptr;
-    passed_over_ += "; " + driver_->error(status, "image " + described(image) + " not used").message;
+    passed_over_ +=
+        "; " + driver_->error(status, "image " + described(image) + " not used").message;
   }
   return fail(ErrorCode::kUnsupported,
               properties_.name + ": the driver loads none of the device images" + passed_over_);

@@ -29,6 +29,7 @@ struct DeviceProperties {
   int warp_size = 0;
   int max_threads_per_block = 0;
   int max_shared_bytes_per_block = 0;
+  int shared_bytes_per_multiprocessor = 0;
   int clock_khz = 0;
   int l2_bytes = 0;
   bool integrated = false;  // shares the host's memory

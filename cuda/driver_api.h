@@ -60,6 +60,7 @@ enum class Attribute : int {
   kMaxTexture2dLinearPitch = 72,
   kComputeCapabilityMajor = 75,
   kComputeCapabilityMinor = 76,
+  kMaxSharedMemoryPerMultiprocessor = 81,
   kManagedMemory = 83,
   kConcurrentManagedAccess = 89,
 };

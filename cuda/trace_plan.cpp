@@ -26,9 +26,21 @@ constexpr int kPixelsPerPiece = 1024;
 // Blocks of a launch that work at a time, a multiprocessor.
 constexpr int kBlocksPerMultiprocessor = 2;
 
-unsigned pose_threads(int width, int height) {
-  const int warps = std::clamp(width * height / kPixelsPerWarp, 1, kMostWarpsPerPose);
-  return static_cast<unsigned>(kPosesAtOnce * kWarpSize * warps);
+int most_pose_warps(int width, int height) {
+  return std::clamp(width * height / kPixelsPerWarp, 1, kMostWarpsPerPose);
+}
+
+unsigned pose_threads(int warps_a_pose) {
+  return static_cast<unsigned>(kPosesAtOnce * kWarpSize * warps_a_pose);
+}
+
+// Blocks with so many warps a pose that a multiprocessor takes at a time: by registers one of the
+// largest (their launch bound), by shared memory what finds room.
+int resident_blocks(const DeviceProperties& gpu, int warps_a_pose) {
+  constexpr int kBytes =
+      kPoseMemoryBytes + 3 * 1024;  // with what a launch and other variables take
+  return std::clamp(gpu.shared_bytes_per_multiprocessor / kBytes, 1,
+                    kMostWarpsPerPose / warps_a_pose);
 }
 
 // Blocks that work on a candidate together: as many as it has pieces, but no more than the GPU has
@@ -263,7 +275,8 @@ void Planner::put_step(Arena& arena, std::size_t number) {
   const Most most = most_of_step(number);
   step.team_blocks = team_of(regressions, most.followed);
   step.glances = static_cast<unsigned>(most.candidates);
-  step.shape.block_x = pose_threads(most.width, most.height);
+  step.shape.block_x = pose_threads(
+      pose_warps(device_->properties(), most.width, most.height, most.followed * plans_.size()));
   step.shape.grid_x = static_cast<unsigned>(most.followed);
   step.shape.grid_y = static_cast<unsigned>(plans_.size());
   plan_.steps.push_back(step);
@@ -297,8 +310,8 @@ void Planner::put_last(Arena& arena) {
   const Most most = most_of_last();
   last.result_limit = static_cast<int>(most.candidates);
   last.team_blocks = most_pieces(regressions);
-  last.shape.block_x =
-      std::min(pose_threads(most.width, most.height), static_cast<unsigned>(kMostRefineThreads));
+  last.shape.block_x = std::min(pose_threads(most_pose_warps(most.width, most.height)),
+                                static_cast<unsigned>(kMostRefineThreads));
   const int workers = kBlocksPerMultiprocessor * device_->properties().multiprocessors;
   // Whoever has helpers has one at least.
   last.team_limit = workers / 2;
@@ -328,6 +341,19 @@ Result<TracePlan> Planner::run() {
 }
 
 }  // namespace
+
+int pose_warps(const DeviceProperties& gpu, int width, int height, std::size_t blocks) {
+  int best = most_pose_warps(width, height);
+  for (int warps = best; warps > 0; warps /= 2) {
+    const int room = resident_blocks(gpu, warps);
+    if (room * warps < resident_blocks(gpu, best) * best) break;
+    best = warps;
+    if (blocks / 2 <=
+        static_cast<std::size_t>(room) * static_cast<std::size_t>(gpu.multiprocessors))
+      break;
+  }
+  return best;
+}
 
 Result<TracePlan> TracePlan::create(const std::shared_ptr<const Device>& device,
                                     const std::vector<const PatternPlan*>& plans) {

@@ -10,6 +10,14 @@
 
 namespace patternd::cuda {
 
+// Warps for each pose that the blocks of a step look at, of patterns of at most width × height
+// pixels at its level. Where the GPU has room for all blocks that find a candidate, about half, as
+// many as have pixels to sample; where blocks wait for room, fewer, for while one decides where to
+// look next, others sample. On an H200 4, 8 and 16 patterns took 60, 74 and 110 µs for 69, 102 and
+// 143 with four warps (measurements/2026-11-30-h200-poses.txt).
+[[nodiscard]] int pose_warps(const DeviceProperties& gpu, int width, int height,
+                             std::size_t blocks);
+
 struct TracePlan {
   // Copies the patterns of all levels to the device; waits. kUnsupported for more ranges of angles
   // than the kernels take.

@@ -107,6 +107,8 @@ TEST(CudaDriverApi, AsksForTheAttributesThatItNames) {
       {Attribute::kMaxTexture2dLinearPitch, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH},
       {Attribute::kComputeCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
       {Attribute::kComputeCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
+      {Attribute::kMaxSharedMemoryPerMultiprocessor,
+       CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR},
       {Attribute::kManagedMemory, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY},
       {Attribute::kConcurrentManagedAccess, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS},
   };

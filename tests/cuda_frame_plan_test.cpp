@@ -8,6 +8,7 @@
 #include "cuda/device_image.h"
 #include "cuda/frame_plan.h"
 #include "cuda/frame_slot.h"
+#include "cuda/trace_plan.h"
 #include "pipeline/pattern.h"
 
 namespace patternd::cuda {
@@ -51,6 +52,32 @@ ProcessorConfig searching_config() {
   for (std::size_t number = 0; number < kPatterns; ++number)
     config.patterns.push_back({pattern_number(number), params});
   return config;
+}
+
+// Four blocks of one warp a pose find room where one of four does, if shared memory lets them.
+TEST(PoseWarps, AreFewerWhereBlocksWaitForRoomAndOthersWouldFindIt) {
+  DeviceProperties hopper;
+  hopper.multiprocessors = 132;
+  hopper.shared_bytes_per_multiprocessor = 228 * 1024;
+  EXPECT_EQ(pose_warps(hopper, 32, 32, 100), 4);
+  EXPECT_EQ(pose_warps(hopper, 32, 32, 265), 4);
+  EXPECT_EQ(pose_warps(hopper, 32, 32, 400), 2);
+  EXPECT_EQ(pose_warps(hopper, 32, 32, 800), 1);
+  EXPECT_EQ(pose_warps(hopper, 32, 32, 100000), 1);
+  // A pattern of few pixels has no work for more.
+  EXPECT_EQ(pose_warps(hopper, 24, 24, 100), 2);
+  EXPECT_EQ(pose_warps(hopper, 8, 8, 100), 1);
+  DeviceProperties orin = hopper;
+  orin.multiprocessors = 8;
+  orin.shared_bytes_per_multiprocessor = 164 * 1024;
+  EXPECT_EQ(pose_warps(orin, 32, 32, 10), 4);
+  EXPECT_EQ(pose_warps(orin, 32, 32, 100), 2);
+  DeviceProperties k1 = hopper;
+  k1.multiprocessors = 1;
+  k1.shared_bytes_per_multiprocessor = 48 * 1024;
+  EXPECT_EQ(pose_warps(k1, 32, 32, 100), 4);
+  k1.shared_bytes_per_multiprocessor = 0;  // its driver does not say
+  EXPECT_EQ(pose_warps(k1, 32, 32, 100), 4);
 }
 
 class SharedPlan : public ::testing::Test {

@@ -491,6 +491,9 @@ inline constexpr int kMostLosers = 512;  // a pattern
 inline constexpr int kKeepThreads = 512;      // a block of the choice of what goes on
 inline constexpr int kMostCandidates = 4096;  // a pattern
 
+// The shared memory of a block that works on a pose.
+inline constexpr int kPoseMemoryBytes = 42 * 1024;
+
 // Blocks can sum over one candidate's pixels together, which are cut into the same pieces however
 // many blocks there are.
 inline constexpr int kMostPieces = 16;  // of a pattern, rows side by side

@@ -231,8 +231,8 @@ PATTERND_DEVICE void for_each_place(const PixelThreads& threads, int width, int 
 inline constexpr int kMostPoseThreads = 384;
 inline constexpr int kPoseWarps = kMostPoseThreads / kWarpSize;
 
-// The shared memory of a block that works on a pose, as whichever struct is at work.
-inline constexpr int kPoseMemoryBytes = 42 * 1024;
+// The shared memory of a block that works on a pose (kPoseMemoryBytes), as whichever struct is at
+// work.
 PATTERND_DEVICE void* pose_memory_bytes() {
   alignas(16) __shared__ char bytes[kPoseMemoryBytes];
   return bytes;

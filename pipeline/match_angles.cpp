@@ -79,7 +79,8 @@ bool are_apart(const TurnedRectangle& a, const TurnedRectangle& b) {
 // An area that they have in common however they are turned: of two circles of radius r within
 // them, d apart. It is πr² for d = 0 and shrinks by no more than 2r for each unit of d.
 double common_at_least(const TurnedRectangle& a, const TurnedRectangle& b) {
-  const double r = std::min(std::min(a.width, a.height), std::min(b.width, b.height)) / 2;
+  const double r =
+      std::max(0.0, std::min(std::min(a.width, a.height), std::min(b.width, b.height)) / 2);
   constexpr double kPi = 180 * kDegToRad;
   return r * (kPi * r - 2 * std::sqrt(square_distance(a, b)));
 }
@@ -161,19 +162,25 @@ AngleRanges normalise_angles(const std::vector<Range>& ranges, int symmetry) {
 double overlap_of(const TurnedRectangle& a, const TurnedRectangle& b) {
   const double smaller = smaller_area(a, b);
   if (!(smaller > 0) || are_apart(a, b)) return 0;
-  Polygon common = corners_of(a);
-  const Polygon frame = corners_of(b);
+  // From a's centre, so that places far from the origin cost no digits.
+  TurnedRectangle own = a;
+  TurnedRectangle other = b;
+  other.center_x -= a.center_x;
+  other.center_y -= a.center_y;
+  own.center_x = own.center_y = 0;
+  Polygon common = corners_of(own);
+  const Polygon frame = corners_of(other);
   for (std::size_t i = 0; i < frame.count && common.count > 0; ++i)
     common = clipped(common, frame.corners[i], frame.corners[(i + 1) % frame.count]);
   return std::min(1.0, area_of(common) / smaller);
 }
 
 bool overlap_by_more(const TurnedRectangle& a, const TurnedRectangle& b, double share) {
-  if (share >= 0 && are_apart(a, b)) return false;
+  const double smaller = smaller_area(a, b);
+  if (!(smaller > 0) || are_apart(a, b)) return share < 0;
   // What is left to rounding is worked out.
   constexpr double kCertainly = 1 + 1e-9;
-  return common_at_least(a, b) > kCertainly * share * smaller_area(a, b) ||
-         overlap_of(a, b) > share;
+  return common_at_least(a, b) > kCertainly * share * smaller || overlap_of(a, b) > share;
 }
 
 }  // namespace patternd

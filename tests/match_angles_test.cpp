@@ -87,6 +87,25 @@ TEST(MatchAngles, WhetherTheOverlapIsMoreIsToldAsItIsWorkedOut) {
   EXPECT_LT(more, 18000);
 }
 
+TEST(MatchAngles, OverlapIsTheSameFarFromTheOrigin) {
+  for (const double far : {1e3, 1e6, 1e9, 1e11}) {
+    SCOPED_TRACE(far);
+    const TurnedRectangle a{far, -far, 128, 64, 0};
+    EXPECT_NEAR(overlap_of(a, {far + 32, -far, 128, 64, 0}), 0.75, 1e-4);
+    EXPECT_TRUE(overlap_by_more(a, {far + 32, -far, 128, 64, 0}, 0.74));
+    EXPECT_FALSE(overlap_by_more(a, {far + 32, -far, 128, 64, 0}, 0.76));
+  }
+}
+
+TEST(MatchAngles, WhatHasNoAreaOverlapsNothing) {
+  for (const TurnedRectangle& none :
+       {TurnedRectangle{10, 10, 0, 4, 30}, TurnedRectangle{10, 10, -4, 4, 0},
+        TurnedRectangle{10, 10, -4, -4, 0}, TurnedRectangle{10, 10, 4, -1e-3, 77}}) {
+    EXPECT_EQ(overlap_by_more(none, none, 0.5), overlap_of(none, none) > 0.5);
+    EXPECT_EQ(overlap_by_more({10, 10, 4, 4, 0}, none, 0), overlap_of({10, 10, 4, 4, 0}, none) > 0);
+  }
+}
+
 TEST(MatchAngles, NothingOverlapsByMoreThanAll) {
   const TurnedRectangle a{10, 10, 4, 4, 30};
   EXPECT_FALSE(overlap_by_more(a, a, 1));

@@ -139,6 +139,7 @@ class Planner {
   void reach_out(int warps);
   void set_counts(const std::vector<CoarseJob>& jobs);
   [[nodiscard]] Result<void> check_positions() const;
+  [[nodiscard]] Result<unsigned> blocks_of_tiles(std::size_t parts, int tiles) const;
   // Whether the search goes by matrix units, and with what.
   void plan_scores(const Device& device, const std::vector<CoarseJob>& jobs);
   [[nodiscard]] Result<void> find_kernels(const Device& device);
@@ -322,6 +323,20 @@ Result<void> Planner::check_positions() const {
                   std::to_string(kMostPositions) + " either way; search with more levels");
 }
 
+// Blocks of a launch, one for each part (slice or pair) of each tile. In one line, which is long
+// enough for any picture: CUDA's other two dimensions end at 65,535.
+Result<unsigned> Planner::blocks_of_tiles(std::size_t parts, int tiles) const {
+  constexpr std::size_t kMost = std::numeric_limits<int>::max();
+  if (parts <= kMost / static_cast<std::size_t>(std::max(tiles, 1)))
+    return static_cast<unsigned>(parts * static_cast<std::size_t>(tiles));
+  return fail(ErrorCode::kUnsupported,
+              "the coarsest level has " + std::to_string(widest_positions_) + "x" +
+                  std::to_string(most_rows_) + " positions at " +
+                  std::to_string(plan_.planes.size()) +
+                  " angles and scales of all patterns, more than the GPU searches in one launch; "
+                  "search with more levels");
+}
+
 Result<void> Planner::find_kernels(const Device& device) {
   const std::pair<Kernel*, const char*> wanted[] = {
       {&plan_.prepare, "patternd_coarse_prepare"}, {&plan_.bound, "patternd_coarse_bound"},
@@ -365,8 +380,10 @@ Result<void> Planner::choose_search_shape(const Device& device) {
   };
   // Wide tiles read fewer pixels twice; narrow ones, where all run at once, spread more evenly.
   const auto load = [&](int warps) {
-    return warps * blocks_of(plan_.parameters.pair_count * tiles_for(warps),
-                             device.properties().multiprocessors);
+    const std::int64_t blocks =
+        std::int64_t{plan_.parameters.pair_count} * std::int64_t{tiles_for(warps)};
+    const int multiprocessors = device.properties().multiprocessors;
+    return warps * ((blocks + multiprocessors - 1) / multiprocessors);
   };
   int first = kCoarseMostWarps;
   if (10 * load(first / 2) <= 9 * load(first)) first /= 2;
@@ -377,8 +394,9 @@ Result<void> Planner::choose_search_shape(const Device& device) {
       if (bytes == 0) continue;
       reach_out(warps);
       plan_.search_shape.block_x = static_cast<unsigned>(warps * kWarpSize);
-      plan_.search_shape.grid_x = static_cast<unsigned>(plan_.parameters.pair_count);
-      plan_.search_shape.grid_y = static_cast<unsigned>(tiles_for(warps));
+      const auto blocks = blocks_of_tiles(pairs_.size(), tiles_for(warps));
+      if (!blocks) return tl::make_unexpected(blocks.error());
+      plan_.search_shape.grid_x = *blocks;
       plan_.search_shape.shared_bytes = static_cast<unsigned>(bytes);
       return {};
     }
@@ -498,8 +516,10 @@ Result<CoarsePlan> Planner::run(const std::shared_ptr<const Device>& device,
   if (auto ok = find_kernels(*device); !ok) return tl::make_unexpected(ok.error());
   if (scores_) {
     plan_.score_shape.block_x = static_cast<unsigned>(scores_->warps * kWarpSize);
-    plan_.score_shape.grid_x = static_cast<unsigned>(scores_->slices.size());
-    plan_.score_shape.grid_y = static_cast<unsigned>(scores_->tiles);
+    const auto blocks = blocks_of_tiles(scores_->slices.size(), scores_->tiles);
+    if (!blocks) return tl::make_unexpected(blocks.error());
+    plan_.score_shape.grid_x = *blocks;
+    plan_.parameters.slice_count = static_cast<int>(scores_->slices.size());
     plan_.score_shape.shared_bytes = static_cast<unsigned>(scores_->shared_bytes);
     plan_.parameters.tile_pitch = scores_->pitch;
     plan_.parameters.tile_words = scores_->tile_words;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 
 namespace patternd::cuda {
@@ -30,9 +31,9 @@ struct Division {
 // What a multiprocessor takes for some blocks at a time, in times of an octet when it is full: each
 // warp for its octets, and for the block's tile, of which it loads a part a turn. Fewer warps wait
 // more for memory.
-double time_of_wave(int blocks, int warps_a_block, double octets, double tile) {
-  const int warps = blocks * warps_a_block;
-  const double full = std::min(1.0, warps / double{kResidentWarps});
+double time_of_wave(std::int64_t blocks, int warps_a_block, double octets, double tile) {
+  const double warps = static_cast<double>(blocks * warps_a_block);
+  const double full = std::min(1.0, warps / kResidentWarps);
   return warps * (octets + tile) / (0.3 + 0.7 * full);
 }
 
@@ -44,7 +45,7 @@ double time_of(const std::vector<ScoredSearch>& searches, const Division& divisi
                int multiprocessors) {
   constexpr double kFirstTurn = 0.2;
   constexpr double kTurn = 0.08;
-  int blocks = 0;
+  std::int64_t blocks = 0;
   int turns = 0;
   double octets = 0;
   for (const ScoredSearch& search : searches) {
@@ -52,19 +53,19 @@ double time_of(const std::vector<ScoredSearch>& searches, const Division& divisi
     const int quads = (window.tile_columns(division.warps) / 4 + 1) * window.tile_rows();
     turns = std::max(turns, blocks_of(quads, division.warps * (kWarpSize - 1)));
     const int tiles = tiles_of(*search.tables, division.warps);
-    blocks += blocks_of(octets_in(*search.tables), division.octets) * tiles;
+    blocks += std::int64_t{blocks_of(octets_in(*search.tables), division.octets)} * tiles;
     octets += static_cast<double>(octets_in(*search.tables)) * tiles;
   }
   if (blocks == 0) return 0;
-  const auto wave = [&](int some, double turn) {
-    return time_of_wave(some, division.warps, octets / blocks, turn * turns);
+  const auto wave = [&](std::int64_t some, double turn) {
+    return time_of_wave(some, division.warps, octets / static_cast<double>(blocks), turn * turns);
   };
-  const int resident = kResidentWarps / division.warps;
-  const int all = blocks_of(blocks, multiprocessors);
-  const int first = std::min(all, resident);
-  const int waves = (all - first) / resident;
-  const int last = (all - first) % resident;
-  return wave(first, kFirstTurn) + waves * wave(resident, kTurn) + wave(last, kTurn);
+  const std::int64_t resident = kResidentWarps / division.warps;
+  const std::int64_t all = (blocks + multiprocessors - 1) / multiprocessors;
+  const std::int64_t first = std::min(all, resident);
+  const double waves = static_cast<double>((all - first) / resident);
+  return wave(first, kFirstTurn) + waves * wave(resident, kTurn) +
+         wave((all - first) % resident, kTurn);
 }
 
 Division best_division(const std::vector<ScoredSearch>& searches, int multiprocessors) {

@@ -127,6 +127,11 @@ Result<void> Device::read_attributes(DeviceHandle device) {
   properties_.can_map_host_memory = map_host != 0;
   properties_.managed_memory = managed != 0;
   properties_.concurrent_managed_access = concurrent != 0;
+  if (properties_.multiprocessors < 1) {
+    return fail(
+        ErrorCode::kUnsupported,
+        properties_.name + " reports no multiprocessors to its driver; nothing can run there");
+  }
   if (properties_.warp_size != kWarpSize) {
     return fail(ErrorCode::kUnsupported,
                 properties_.name + " has warps of " + std::to_string(properties_.warp_size) +

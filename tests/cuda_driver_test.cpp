@@ -155,6 +155,18 @@ TEST_F(FakeDriver, IsAskedWhetherAStreamIsDoneAndThenSleptFor) {
   reset(0);
 }
 
+TEST_F(FakeDriver, RefusesADeviceWithoutMultiprocessors) {
+  const auto driver = Driver::open(PATTERND_FAKE_FAILING);
+  ASSERT_TRUE(driver);
+  const auto set = symbol<void (*)(int)>("fake_set_multiprocessors");
+  set(0);
+  const auto device = Device::open(*driver, 0, "auto");
+  set(2);
+  ASSERT_FALSE(device);
+  EXPECT_EQ(device.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(device.error().message, HasSubstr("no multiprocessors"));
+}
+
 TEST_F(FakeDriver, SurvivesADeviceThatIsLostForGood) {
   if (embedded_images().empty()) GTEST_SKIP() << "this build has no device images";
   for (int n = 1; n <= 40; ++n) {  // later ones only free

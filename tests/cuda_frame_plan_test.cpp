@@ -34,6 +34,19 @@ std::shared_ptr<const Pattern> pattern_number(std::size_t number) {
   return std::make_shared<const Pattern>(std::move(*pattern));
 }
 
+// Too small to be searched at any coarser level.
+std::shared_ptr<const Pattern> small_pattern() {
+  auto image = Image::create(8, 8, PixelFormat::kGray8);
+  EXPECT_TRUE(image);
+  for (int y = 0; y < 8; ++y)
+    for (int x = 0; x < 8; ++x)
+      image->row<std::uint8_t>(y)[x] =
+          static_cast<std::uint8_t>((37 * x * x + 91 * y + x * y) % 251);
+  auto pattern = teach_pattern("small", image->view(), {}, {});
+  EXPECT_TRUE(pattern) << pattern.error().message;
+  return std::make_shared<const Pattern>(std::move(*pattern));
+}
+
 // Rectified, with a part of the plane outside the frame, so that there are masks too.
 ProcessorConfig searching_config() {
   ProcessorConfig config;
@@ -146,6 +159,31 @@ TEST_F(SharedPlan, IsSentOnceHoweverManyStreamsThereAre) {
     SCOPED_TRACE(streams);
     EXPECT_EQ(cost_of(config, static_cast<int>(streams)).sent, shared + streams * own);
   }
+}
+
+// A small pattern is searched at no coarser level: in a large picture that is more tiles than a grid
+// has blocks in its second dimension.
+TEST_F(SharedPlan, OfALargePictureHasNoLaunchThatTheDriverRefuses) {
+  ProcessorConfig config;
+  config.width = 8200;
+  config.height = 4200;
+  config.stride_bytes = 8200;
+  config.threads = 1;
+  SearchParams params;
+  params.angle_deg = {{0, 0}};
+  config.patterns.push_back({small_pattern(), params});
+  ThreadPool pool(1);
+  const auto plan = FramePlan::create(device_, MemoryMode::kCopy, config, &pool);
+  ASSERT_TRUE(plan) << plan.error().message;
+  const CoarsePlan& coarse = (*plan)->matcher->coarse;
+  ASSERT_EQ((*plan)->matcher->levels, 0);
+  for (const Shape& shape :
+       {coarse.score_shape, coarse.prepare_shape, coarse.bound_shape, coarse.search_shape,
+        coarse.judge_shape, coarse.list_shape, coarse.planes_shape, coarse.select_shape})
+    EXPECT_LE(shape.grid_y, 65535U);
+  EXPECT_GT(std::max(coarse.score_shape.grid_x, coarse.search_shape.grid_x), 65535U);
+  auto slot = FrameSlot::create(device_, *plan);
+  EXPECT_TRUE(slot) << slot.error().message;
 }
 
 TEST_F(SharedPlan, LiesInMemoryOnce) {

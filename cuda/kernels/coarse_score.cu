@@ -396,7 +396,7 @@ PATTERND_DEVICE void end_block(const CoarseParameters& p, const u32& recorded) {
   if (thread_x() != 0) return;
   CoarseCounters* counters = global<CoarseCounters>(p.counters);
   if (recorded != 0) device_fence();
-  if (atomic_add(&counters->ended, 1U) + 1U != static_cast<u32>(blocks_x() * blocks_y())) return;
+  if (atomic_add(&counters->ended, 1U) + 1U != static_cast<u32>(blocks_x())) return;
   device_fence();
   const u32 positions = load_fresh(&counters->looks);
   counters->positions = positions;
@@ -412,13 +412,13 @@ struct ScoreBlock {
   int octet_count;  // 0: there are no such rows
   const CoarseOctet* octets;
 };
-PATTERND_DEVICE ScoreBlock score_block(const CoarseParameters& p, const CoarseSlice& slice) {
+PATTERND_DEVICE ScoreBlock score_block(const CoarseParameters& p, const CoarseSlice& slice,
+                                       int tile) {
   const int positions = slice.blocks * kCoarseBlock;
   const int width = threads_x() / kWarpSize * kScoreColumns;
   const int across = (positions + width - 1) / width;
-  const int top = block_y() / across * kScoreRows;
-  return {block_y() % across * width, top, positions,
-          top < slice.position_rows ? slice.octet_count : 0,
+  const int top = tile / across * kScoreRows;
+  return {tile % across * width, top, positions, top < slice.position_rows ? slice.octet_count : 0,
           global<const CoarseOctet>(p.octets) + slice.first_octet};
 }
 
@@ -451,17 +451,17 @@ PATTERND_DEVICE void score_tasks(const CoarseParameters& p, const ScoreBlock& bl
   }
 }
 
-// grid: (slice, tile).
+// grid: slices of the first tile, then those of the next.
 PATTERND_KERNEL __launch_bounds__(kScoreMostWarps* kWarpSize, 2)
     patternd_coarse_score(const CoarseParameters p) {
   __shared__ u32 taken;
   __shared__ u32 recorded;
   note_moment(p.search_moment);
   if (!kHasMatrixUnits) return;  // never launched there
-  if (block_x() == 0 && block_y() == 0) clear_counters(p);
+  if (block_x() == 0) clear_counters(p);
   if (thread_x() == 0) prefetch(global<const u8>(p.images));
-  const CoarseSlice slice = global<const CoarseSlice>(p.slices)[block_x()];
-  const ScoreBlock block = score_block(p, slice);
+  const CoarseSlice slice = global<const CoarseSlice>(p.slices)[block_x() % p.slice_count];
+  const ScoreBlock block = score_block(p, slice, block_x() / p.slice_count);
   if (thread_x() == 0) taken = recorded = 0;
   const ScoreTile tile = score_tile(p);
   if (block.octet_count > 0)

@@ -327,15 +327,16 @@ PATTERND_DEVICE void list_places(const CoarseParameters& p, const CoarsePair& pa
   }
 }
 
-// grid: (pair, tile).
+// grid: pairs of the first tile, then those of the next.
 PATTERND_KERNEL __launch_bounds__(128) patternd_coarse_search(const CoarseParameters p) {
   __shared__ u32 count;
   __shared__ u32 first;
-  const CoarsePair& pair = global<const CoarsePair>(p.pairs)[block_x()];
+  const CoarsePair& pair = global<const CoarsePair>(p.pairs)[block_x() % p.pair_count];
+  const int tile_number = block_x() / p.pair_count;
   const int tile_width = threads_x() / kWarpSize * kCoarseColumns;
   const int tiles_across = (pair.blocks * kCoarseBlock + tile_width - 1) / tile_width;
-  const CoarseCorner corner = {block_y() % tiles_across * tile_width,
-                               block_y() / tiles_across * kCoarseTileRows};
+  const CoarseCorner corner = {tile_number % tiles_across * tile_width,
+                               tile_number / tiles_across * kCoarseTileRows};
   if (corner.y >= pair.position_rows) return;
   CoarseSums sums = {};
   correlate(p, pair, corner, sums);

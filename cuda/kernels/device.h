@@ -31,9 +31,10 @@
 namespace patternd::cuda {
 
 // Blocks of so many threads for a launch bound to ask a multiprocessor to take at a time, where it
-// has places for so many: Turing's for 1024 threads, others' for 1536 at least.
+// has places for so many: Turing's, which also runs what is made for Volta, for 1024 threads,
+// others' for 1536 at least.
 constexpr int blocks_at_a_time(int threads, int wanted) {
-  const int most = (PATTERND_ARCH == 750 ? 1024 : 1536) / threads;
+  const int most = (PATTERND_ARCH >= 700 && PATTERND_ARCH < 800 ? 1024 : 1536) / threads;
   return wanted < most ? wanted : most;
 }
 

@@ -394,6 +394,7 @@ struct CoarseParameters {
   int image_count;
   int group_count;
   int pair_count;
+  int slice_count;
   int plane_count;
   int search_count;
   unsigned look_capacity;

@@ -16,7 +16,7 @@ namespace {
 int calls = 0;
 int failing_call = 0;  // counting from 1; 0: none
 Status failure = 999;
-int major_capability = 9;
+int multiprocessors = 2;
 bool on_all_later = false;
 int queries_until_idle = 0;  // of a stream
 int waits_asleep = 0;        // for events that are made to sleep for
@@ -60,11 +60,11 @@ Status allocate(Pointer* pointer, std::size_t bytes) {
 int attribute_value(Attribute attribute) {
   switch (attribute) {
     case Attribute::kComputeCapabilityMajor:
-      return major_capability;
+      return 9;
     case Attribute::kWarpSize:
       return 32;
     case Attribute::kMultiprocessorCount:
-      return 2;
+      return multiprocessors;
     case Attribute::kTextureAlignment:
       return 512;
     case Attribute::kTexturePitchAlignment:
@@ -106,7 +106,7 @@ FAKE std::size_t fake_bytes_sent() { return bytes_sent; }
 // Streams are at work for so many queries, or until somebody waits for an event.
 FAKE void fake_keep_busy(int queries) { queries_until_idle = queries; }
 FAKE int fake_waits_asleep() { return waits_asleep; }
-FAKE void fake_set_capability(int major) { major_capability = major; }
+FAKE void fake_set_multiprocessors(int count) { multiprocessors = count; }
 
 FAKE Status cuInit(unsigned) { return count(); }
 FAKE Status cuDriverGetVersion(int* version) {
@@ -248,6 +248,8 @@ FAKE Status cuLaunchKernel(FunctionHandle function, unsigned grid_x, unsigned gr
                            unsigned block_x, unsigned block_y, unsigned, unsigned shared_bytes,
                            StreamHandle, void** parameters, void**) {
   const Status status = count();
+  constexpr unsigned kMostDown = 65535;                            // as every GPU
+  if (grid_x == 0 || grid_y == 0 || grid_y > kMostDown) return 1;  // CUDA_ERROR_INVALID_VALUE
   if (status == kSuccess)
     run(function, {grid_x, grid_y, block_x, block_y, shared_bytes}, parameters[0]);
   return status;

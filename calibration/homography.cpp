@@ -13,14 +13,19 @@ constexpr double kLeastSpread = 1e-3;
 constexpr std::size_t kExhaustivePairs = 12;
 constexpr int kDraws = 2000;
 
-// Moves points to their centre and scales them to a mean distance of √2, so that the numbers of the
-// linear system are alike.
-Matrix3 normalisation(const std::vector<Point2>& points) {
+Point2 centre_of(const std::vector<Point2>& points) {
   Point2 centre;
   for (const Point2& p : points) {
     centre.x += p.x / static_cast<double>(points.size());
     centre.y += p.y / static_cast<double>(points.size());
   }
+  return centre;
+}
+
+// Moves points to their centre and scales them to a mean distance of √2, so that the numbers of the
+// linear system are alike.
+Matrix3 normalisation(const std::vector<Point2>& points) {
+  const Point2 centre = centre_of(points);
   double distance = 0;
   for (const Point2& p : points) {
     distance += std::hypot(p.x - centre.x, p.y - centre.y) / static_cast<double>(points.size());
@@ -265,11 +270,7 @@ Matrix3 least_median(const std::vector<PointPair>& pairs, double& median) {
 }  // namespace
 
 double spread_ratio(const std::vector<Point2>& points) {
-  Point2 centre;
-  for (const Point2& p : points) {
-    centre.x += p.x / static_cast<double>(points.size());
-    centre.y += p.y / static_cast<double>(points.size());
-  }
+  const Point2 centre = centre_of(points);
   double xx = 0;
   double xy = 0;
   double yy = 0;

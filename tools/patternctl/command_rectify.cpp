@@ -6,8 +6,7 @@
 #include <string>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
+#include "daemon/messages.h"
 #include "pipeline/image_file.h"
 #include "pipeline/input_file.h"
 #include "pipeline/rectify.h"
@@ -62,12 +61,11 @@ Result<void> run(const RectifyArguments& a, bool json) {
     return tl::make_unexpected(written.error());
   }
   if (json) {
-    const nlohmann::json line = {{"type", "rectified"},
-                                 {"image", a.output},
-                                 {"width", output->width()},
-                                 {"height", output->height()}};
-    std::printf("%s\n",
-                line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    const std::string line = line_of({{"type", "rectified"},
+                                      {"image", a.output},
+                                      {"width", output->width()},
+                                      {"height", output->height()}});
+    std::fputs(line.c_str(), stdout);
   }
   return {};
 }

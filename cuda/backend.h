@@ -26,9 +26,9 @@ struct ChosenProcessor {
 };
 
 // `cpu` and `cuda` as asked, or an error. `auto`: the GPU where there is one that works (its
-// self-test passes) and takes the configuration, else the CPU, with the reason. With `auto` frames
-// that fail on the GPU are done again on the CPU, in order, and a GPU that is lost is opened again
-// with growing pauses; description() says so.
+// self-test passes) and takes the configuration, else the CPU, with the reason. A GPU that fails is
+// opened again, with growing pauses; meanwhile frames come back as its errors, with `auto` they are
+// done by the CPU, in order; description() says so (supervised_processor.h).
 [[nodiscard]] Result<ChosenProcessor> make_processor(const ComputeOptions& options,
                                                      const ProcessorConfig& config);
 

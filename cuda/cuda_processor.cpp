@@ -23,6 +23,8 @@ class CudaProcessor final : public FrameProcessor {
 
   [[nodiscard]] Result<void> allocate(const std::string& memory, const ProcessorConfig& config,
                                       int streams);
+  // Gives the device up where `outcome` is its failure, and hands it on.
+  [[nodiscard]] Result<void> note(Result<void> outcome) const;
 
   [[nodiscard]] std::size_t depth() const override { return slots_.size(); }
   [[nodiscard]] Result<void> submit(const RawImageView& frame) override;
@@ -33,7 +35,7 @@ class CudaProcessor final : public FrameProcessor {
 
  private:
   [[nodiscard]] Result<void> allocate_labeller();
-  [[nodiscard]] Result<void> note(Result<void> outcome) const;
+  [[nodiscard]] Result<void> collect_blobs(FrameSlot& slot, FrameResult& result);
   [[nodiscard]] Result<void> label_on_cpu(const FrameSlot& slot, FrameResult& result);
 
   std::shared_ptr<const Device> device_;
@@ -106,7 +108,13 @@ Result<void> CudaProcessor::collect(FrameResult& result) {
   oldest_ = (oldest_ + 1) % slots_.size();
   --in_flight_;
   if (auto ok = device_->make_current(); !ok) return ok;
-  if (auto ok = note(slot.finish(result)); !ok) return ok;
+  const auto searched = note(slot.finish(result));
+  if (!searched && searched.error().code != ErrorCode::kExhausted) return searched;
+  if (auto ok = collect_blobs(slot, result); !ok) return ok;
+  return searched;
+}
+
+Result<void> CudaProcessor::collect_blobs(FrameSlot& slot, FrameResult& result) {
   if (!labeller_) return {};
   auto labelled = slot.finish_blobs(result);
   if (!labelled && labelled.error().code == ErrorCode::kExhausted)
@@ -148,7 +156,7 @@ Result<std::unique_ptr<FrameProcessor>> make_cuda_processor(
     const std::shared_ptr<const Device>& device, const std::string& memory,
     const ProcessorConfig& config, int streams) {
   auto processor = std::make_unique<CudaProcessor>(device, config);
-  if (auto ok = processor->allocate(memory, config, streams); !ok)
+  if (auto ok = processor->note(processor->allocate(memory, config, streams)); !ok)
     return tl::make_unexpected(ok.error());
   return processor;
 }

@@ -165,7 +165,10 @@ std::string Device::description() const {
 }
 
 Result<void> Device::make_current() const {
-  return driver_->check(driver_->context_set_current(context_), "cuCtxSetCurrent");
+  auto made = driver_->check(driver_->context_set_current(context_), "cuCtxSetCurrent");
+  // Whoever holds the device on, such as frames' memory, must not keep others from a new one.
+  if (!made) give_up();
+  return made;
 }
 
 Result<Kernel> Device::kernel(const char* name) const {

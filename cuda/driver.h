@@ -44,10 +44,12 @@ class Driver {
   // An Error from a status: "cuMemAlloc of 1048576 bytes: CUDA_ERROR_OUT_OF_MEMORY (2)". kExhausted
   // for memory, kDevice for all else.
   [[nodiscard]] Error error(Status status, const std::string& what) const;
-  // Nothing where `status` is success.
+  // Nothing where `status` is success, else kDevice. For all that asks for no memory of a size:
+  // where such a call comes back for want of memory, what was enqueued before it has run and what
+  // was to follow has not.
   [[nodiscard]] Result<void> check(Status status, const char* what) const {
     if (status == kSuccess) return {};
-    return tl::make_unexpected(error(status, what));
+    return fail(ErrorCode::kDevice, error(status, what).message);
   }
 
  private:

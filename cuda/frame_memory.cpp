@@ -15,6 +15,7 @@ FrameMemory::~FrameMemory() {
 Result<std::uint8_t*> FrameMemory::allocate(std::size_t size_bytes) {
   auto memory = allocate_reachable(size_bytes);
   if (memory) return memory;
+  if (memory.error().code == ErrorCode::kDevice) device_->give_up();
   plain_used_ = true;
   return plain_->allocate(size_bytes);
 }

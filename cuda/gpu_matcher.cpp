@@ -106,14 +106,30 @@ void GpuMatcher::read_times(StageTimes& times) const {
     times[stage] = clock_->ns_between(begun, static_cast<StageClock::Moment>(begun + 1));
 }
 
-Result<void> GpuMatcher::collect(std::vector<Match>& matches) {
+// A fault of the GPU's first: what it says of its candidates counts for nothing then.
+Result<void> GpuMatcher::check_found() const {
+  const auto name = [this](std::size_t p) {
+    return "pattern " + plan_->patterns[p].search.pattern->name;
+  };
+  for (std::size_t p = 0; p < plan_->patterns.size(); ++p) {
+    if (trace_->found(p).broken) {
+      return fail(ErrorCode::kDevice,
+                  name(p) +
+                      ": the GPU's blocks lost each other in refinement; where it comes again, "
+                      "search on the CPU, and tell us which GPU and driver");
+    }
+  }
   for (std::size_t p = 0; p < plan_->patterns.size(); ++p) {
     if (trace_->found(p).overflow) {
       return fail(ErrorCode::kExhausted,
-                  "pattern " + plan_->patterns[p].search.pattern->name +
-                      ": more candidates than the GPU has room for; raise min_score");
+                  name(p) + ": more candidates than the GPU has room for; raise min_score");
     }
   }
+  return {};
+}
+
+Result<void> GpuMatcher::collect(std::vector<Match>& matches) {
+  if (auto ok = check_found(); !ok) return ok;
   for (std::size_t p = 0; p < plan_->patterns.size(); ++p) {
     const PatternPlan& plan = plan_->patterns[p];
     take(plan, trace_->found(p));

@@ -31,12 +31,14 @@ class GpuMatcher {
 
   // After the stream has passed them: sets how long each took.
   void read_times(StageTimes& times) const;
-  // The same time: appends the matches, sorted. kExhausted where more candidates
-  // came up than there is room for: the frame is the CPU's. Allocates nothing.
+  // The same time: appends the matches, sorted. kExhausted where more candidates came up than there
+  // is room for: the search is the CPU's. kDevice where its blocks lost each other. Allocates
+  // nothing.
   [[nodiscard]] Result<void> collect(std::vector<Match>& matches);
 
  private:
   void reserve(const GpuMatcherPlan& plan);
+  [[nodiscard]] Result<void> check_found() const;
   // What a frame found of a pattern, in the form that the host chooses from.
   void take(const PatternPlan& plan, const FoundPattern& found);
 

@@ -155,7 +155,8 @@ FoundPattern TraceStage::found(std::size_t pattern) const {
   out.losers = reinterpret_cast<const ResultLoser*>(results_.host() + losers_offset_) +
                pattern * kMostLosers;
   out.loser_count = header.losers;
-  out.overflow = header.overflow != 0 || header.broken != 0;
+  out.overflow = header.overflow != 0;
+  out.broken = header.broken != 0;
   return out;
 }
 

@@ -20,6 +20,7 @@ struct FoundPattern {
   const ResultLoser* losers = nullptr;  // that may be a match's runner-up
   int loser_count = 0;
   bool overflow = false;  // more was found than there was room for: the frame is the CPU's
+  bool broken = false;    // blocks waited in vain for each other: the GPU is of no more use
 };
 
 class TraceStage {

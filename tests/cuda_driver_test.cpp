@@ -75,6 +75,32 @@ TEST_F(FakeDriver, NamesTheCallAndTheCodeOfAFault) {
   const Error error = (*driver)->error(kOutOfMemory, "cuMemAlloc of 16 bytes");
   EXPECT_EQ(error.code, ErrorCode::kExhausted);
   EXPECT_EQ(error.message, "cuMemAlloc of 16 bytes: CUDA_ERROR_MADE_BY_THE_TEST (2)");
+  // A call that asks for no memory of a size is not to be made again with less.
+  const auto launched = (*driver)->check(kOutOfMemory, "patternd_trace_step");
+  ASSERT_FALSE(launched);
+  EXPECT_EQ(launched.error().code, ErrorCode::kDevice);
+  EXPECT_EQ(launched.error().message, "patternd_trace_step: CUDA_ERROR_MADE_BY_THE_TEST (2)");
+}
+
+// (And never more than its own memory, whatever the machine has.)
+TEST_F(FakeDriver, TellsThatThereIsNoMemoryForWhatIsTooLarge) {
+  if (embedded_images().empty()) GTEST_SKIP() << "this build has no device images";
+  const auto driver = Driver::open(PATTERND_FAKE_FAILING);
+  ASSERT_TRUE(driver) << driver.error().message;
+  const auto device = Device::open(*driver, 0, "auto");
+  ASSERT_TRUE(device) << device.error().message;
+  const std::size_t bytes = (*device)->properties().memory_bytes + 1;
+  const auto buffer = DeviceBuffer::create(*device, bytes);
+  ASSERT_FALSE(buffer);
+  EXPECT_EQ(buffer.error().code, ErrorCode::kExhausted);
+  EXPECT_THAT(buffer.error().message, HasSubstr("(2)"));
+  for (const MemoryMode mode : {MemoryMode::kCopy, MemoryMode::kMapped, MemoryMode::kManaged}) {
+    SCOPED_TRACE(name_of(mode));
+    const auto shared = SharedBuffer::create(*device, mode, bytes);
+    ASSERT_FALSE(shared);
+    EXPECT_EQ(shared.error().code, ErrorCode::kExhausted);
+  }
+  EXPECT_FALSE((*device)->is_given_up());
 }
 
 // What a program does with a device, from opening it to one of everything.

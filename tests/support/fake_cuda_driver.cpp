@@ -28,33 +28,49 @@ Status count() {
 }
 
 template <class Handle>
-Handle some_handle() {
-  return reinterpret_cast<Handle>(std::uintptr_t{64});
+Handle some_handle(std::uintptr_t number = 0) {
+  return reinterpret_cast<Handle>(64 + number);
 }
 
-EventHandle event_to_sleep_for() { return reinterpret_cast<EventHandle>(std::uintptr_t{128}); }
+EventHandle event_to_sleep_for() { return some_handle<EventHandle>(64); }
 
-// What has been allocated and not freed, with its bytes: a context takes it along when it ends.
-std::map<void*, std::size_t> memory_of_context;
+// By their numbers, from 1.
+std::uintptr_t contexts_made = 0;
+std::uintptr_t contexts_lost = 0;  // up to this one
+constexpr Status kIllegalAddress = 700;
+ContextHandle current_context = nullptr;
+
+// What has been allocated and not freed: a context takes its own along when it ends.
+struct Allocation {
+  std::size_t bytes;
+  ContextHandle context;
+};
+constexpr std::size_t kMemoryBytes = std::size_t{1} << 30;
+std::map<void*, Allocation> allocations;
 std::size_t bytes_sent = 0;  // from the host to the device
 
+std::size_t bytes_held() {
+  std::size_t bytes = 0;
+  for (const auto& [memory, allocation] : allocations) bytes += allocation.bytes;
+  return bytes;
+}
+
 void release(void* memory) {
-  memory_of_context.erase(memory);
+  allocations.erase(memory);
   std::free(memory);
 }
 
 template <class Pointer>
 Status allocate(Pointer* pointer, std::size_t bytes) {
-  const Status status = count();
+  if (const Status status = count(); status != kSuccess) return status;
+  if (bytes > kMemoryBytes - bytes_held()) return kOutOfMemory;
+  void* memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  if (memory == nullptr) return kOutOfMemory;
+  allocations[memory] = {bytes, current_context};
   // Never read before written: a fixed pattern.
-  void* memory =
-      status == kSuccess ? std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096) : nullptr;
-  if (memory != nullptr) {
-    memory_of_context[memory] = bytes;
-    std::memset(memory, 0, bytes);
-    *pointer = reinterpret_cast<Pointer>(memory);
-  }
-  return status;
+  std::memset(memory, 0, bytes);
+  *pointer = reinterpret_cast<Pointer>(memory);
+  return kSuccess;
 }
 
 int attribute_value(Attribute attribute) {
@@ -97,16 +113,15 @@ FAKE void fake_reset(int fail_at, Status status, bool all_later) {
   on_all_later = all_later;
 }
 FAKE int fake_calls() { return calls; }
-FAKE std::size_t fake_bytes_held() {
-  std::size_t bytes = 0;
-  for (const auto& [memory, size] : memory_of_context) bytes += size;
-  return bytes;
-}
+FAKE std::size_t fake_bytes_held() { return bytes_held(); }
 FAKE std::size_t fake_bytes_sent() { return bytes_sent; }
 // Streams are at work for so many queries, or until somebody waits for an event.
 FAKE void fake_keep_busy(int queries) { queries_until_idle = queries; }
 FAKE int fake_waits_asleep() { return waits_asleep; }
 FAKE void fake_set_multiprocessors(int count) { multiprocessors = count; }
+// All contexts that there are cannot be used any more; what asks for them is told so.
+FAKE void fake_lose_contexts() { contexts_lost = contexts_made; }
+FAKE int fake_contexts() { return static_cast<int>(contexts_made); }
 
 FAKE Status cuInit(unsigned) { return count(); }
 FAKE Status cuDriverGetVersion(int* version) {
@@ -134,19 +149,27 @@ FAKE Status cuDeviceGetAttribute(int* value, Attribute attribute, DeviceHandle) 
   return count();
 }
 FAKE Status cuDeviceTotalMem_v2(std::size_t* bytes, DeviceHandle) {
-  *bytes = std::size_t{1} << 30;
+  *bytes = kMemoryBytes;
   return count();
 }
 FAKE Status cuCtxCreate_v2(ContextHandle* context, unsigned, DeviceHandle) {
   const Status status = count();
-  if (status == kSuccess) *context = some_handle<ContextHandle>();
+  if (status == kSuccess) *context = current_context = some_handle<ContextHandle>(++contexts_made);
   return status;
 }
-FAKE Status cuCtxDestroy_v2(ContextHandle) {
-  while (!memory_of_context.empty()) release(memory_of_context.begin()->first);
+FAKE Status cuCtxDestroy_v2(ContextHandle context) {
+  for (auto it = allocations.begin(); it != allocations.end();) {
+    const auto [memory, allocation] = *it++;
+    if (allocation.context == context) release(memory);
+  }
   return count();
 }
-FAKE Status cuCtxSetCurrent(ContextHandle) { return count(); }
+FAKE Status cuCtxSetCurrent(ContextHandle context) {
+  if (const Status status = count(); status != kSuccess) return status;
+  if (context <= some_handle<ContextHandle>(contexts_lost)) return kIllegalAddress;
+  current_context = context;
+  return kSuccess;
+}
 FAKE Status cuModuleLoadData(ModuleHandle* module, const void*) {
   const Status status = count();
   if (status == kSuccess) *module = some_handle<ModuleHandle>();

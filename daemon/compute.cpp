@@ -4,6 +4,8 @@
 #include <spdlog/spdlog.h>
 #include <utility>
 
+#include "daemon/log_value.h"
+
 namespace patternd {
 namespace {
 
@@ -199,8 +201,8 @@ void Compute::count_failure(const CapturedFrame& frame, const std::string& reaso
   ++failed_;
   lost_before_ += frame.info.dropped + 1;
   if (failure_limit_.allow(monotonic_ns())) {
-    spdlog::error("frame=lost seq={} reason=\"{}\" failed={} consequence=\"no result for it\"",
-                  frame.info.seq, reason, failed_.load());
+    spdlog::error("frame=lost seq={} reason={} failed={} consequence=\"no result for it\"",
+                  frame.info.seq, log_quoted(reason), failed_.load());
   }
 }
 

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <utility>
 
+#include "daemon/log_value.h"
 #include "daemon/peer_watch.h"
 #include "daemon/publisher.h"
 
@@ -107,8 +108,8 @@ void Publisher::refuse_one(const Listener& listener) {
 
 void Publisher::warn_refused(const char* why) {
   if (!refused_limit_.allow(monotonic_ns())) return;
-  spdlog::warn("client=refused clients={} refused={} reason=\"{}\"", clients_.size(),
-               refused_.load(), why);
+  spdlog::warn("client=refused clients={} refused={} reason={}", clients_.size(), refused_.load(),
+               log_quoted(why));
 }
 
 // Clients that closed their side may be listening still, or may be gone for good without our being
@@ -145,7 +146,7 @@ void Publisher::deny(const IpAddress& peer, const std::string& why) {
 
 void Publisher::warn_denied(const IpAddress& peer, const std::string& why) {
   if (!denied_limit_.allow(monotonic_ns())) return;
-  spdlog::warn("client=denied peer={} reason=\"{}\" held_back={}", shown(peer), why,
+  spdlog::warn("client=denied peer={} reason={} held_back={}", shown(peer), log_quoted(why),
                denied_limit_.take_held_back());
 }
 

@@ -202,7 +202,7 @@ void add_match(CLI::App& program, Options& options) {
       "match", "Times and errors of a search beside OpenCV's parts, on one thread");
   auto growth = std::make_shared<bool>(false);
   command->add_flag("--growth", *growth,
-                    "How the time grows with pixels, pattern size, instances and patterns");
+                    "How the time grows with pixels, pattern size, instances, angles and patterns");
   command->callback([growth, &options] {
     if (auto ok = run(*growth, options); !ok) {
       std::fprintf(stderr, "patternctl bench match: %s\n", ok.error().message.c_str());

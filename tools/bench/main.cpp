@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "cuda/device_image.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/subjects.h"
 #include "tools/standard_output.h"
@@ -17,7 +18,8 @@ int run(int argc, char** argv) {
   Options options;
   program.require_subcommand(1);
   program.fallthrough();
-  program.set_version_flag("--version", [] { return version_text("patternd-bench"); });
+  program.set_version_flag(
+      "--version", [] { return version_text("patternd-bench", cuda::embedded_image_names()); });
   program.add_flag("--json", options.json, "One compact JSON object a line on stdout");
   program
       .add_option("--repetitions", options.repetitions,

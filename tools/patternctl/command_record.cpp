@@ -78,6 +78,16 @@ void record(const RecordArguments& a, Context& context) {
   print_summary(*summary, a.options.folder, context.json);
 }
 
+// CLI11 leaves the words of a group of options out of the line of usage.
+class UsageWithSource : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    usage.insert(usage.find_last_not_of('\n') + 1, " (--config FILE | SERVICE)");
+    return usage;
+  }
+};
+
 }  // namespace
 
 void add_record(CLI::App& program, Context& context) {
@@ -85,6 +95,7 @@ void add_record(CLI::App& program, Context& context) {
   CLI::App* command = program.add_subcommand(
       "record",
       "Writes a recording, to be replayed: luma, as numbered pictures or a video, and index.jsonl");
+  command->formatter(std::make_shared<UsageWithSource>());
   CLI::Option* seconds =
       command->add_option("--seconds", arguments->options.seconds, "Ends after so many seconds")
           ->check(above_zero());
@@ -100,7 +111,8 @@ void add_record(CLI::App& program, Context& context) {
   from->add_option("--config", arguments->configuration,
                    "The camera of this configuration of the service");
   arguments->service.address.clear();
-  from->add_option("SERVICE", arguments->service.address, "HOST:PORT of a running service");
+  from->add_option("SERVICE", arguments->service.address,
+                   "HOST:PORT of a running service, or the path of its Unix socket");
   from->require_option(1);
   add_service_credentials(command, arguments->service);
   command->add_option("-o,--output", arguments->options.folder, "A folder, new or empty")

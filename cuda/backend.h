@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "cuda/setting_names.h"
 #include "pipeline/frame_processor.h"
 #include "pipeline/source.h"
 
@@ -18,19 +20,38 @@ struct ComputeOptions {
   std::string image = "auto";
   int streams = 1;                      // frames in flight
   std::string driver = "libcuda.so.1";  // another file in tests only
+  SettingNames names;                   // for messages
 };
 
 struct ChosenProcessor {
+  ChosenProcessor() = default;
+  ChosenProcessor(std::unique_ptr<FrameProcessor> made, std::string why = "as configured")
+      : processor(std::move(made)), reason(std::move(why)) {}
+
   std::unique_ptr<FrameProcessor> processor;
-  std::string reason;  // one line: why this one; for the log and status
+  std::string reason;  // one line: why this one; for the log
+  // With `auto`: there is a GPU, which the settings miss or which is of no use; `reason` says why.
+  bool passes_gpu_over = false;
 };
 
-// `cpu` and `cuda` as asked, or an error. `auto`: the GPU where there is one that works (its
-// self-test passes) and takes the configuration, else the CPU, with the reason. A GPU that fails is
-// opened again, with growing pauses; meanwhile frames come back as its errors, with `auto` they are
-// done by the CPU, in order; description() says so (supervised_processor.h).
-[[nodiscard]] Result<ChosenProcessor> make_processor(const ComputeOptions& options,
-                                                     const ProcessorConfig& config);
+// Why there is no processor.
+struct Refusal : Error {
+  Refusal(Error error, bool of_setting = false)
+      : Error(std::move(error)), names_setting(of_setting) {}
+
+  // The message begins with the name of the setting at fault (`names`); otherwise it is about the
+  // frames or the patterns.
+  bool names_setting;
+};
+
+using Choice = tl::expected<ChosenProcessor, Refusal>;
+
+// `cpu` and `cuda` as asked, or an error: kInvalidArgument where a setting asks for what this
+// machine's GPUs have not, kUnsupported where there is no GPU. `auto`: the GPU where there is one
+// that works (its self-test passes) and takes the configuration, else the CPU, with the reason.
+// A GPU that fails is opened again, with growing pauses; meanwhile frames come back as its errors,
+// with `auto` they are done by the CPU, in order; description() says so (supervised_processor.h).
+[[nodiscard]] Choice make_processor(const ComputeOptions& options, const ProcessorConfig& config);
 
 // Memory for a source's frames that suits what these options choose: in the GPU's reach where there
 // is a GPU to use, else `plain`.

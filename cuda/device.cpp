@@ -17,10 +17,11 @@ const char* name_of(MemoryMode mode) {
   return "unknown";
 }
 
-Result<MemoryMode> memory_mode_for(const DeviceProperties& properties, const std::string& wanted) {
+Result<MemoryMode> memory_mode_for(const DeviceProperties& properties, const std::string& wanted,
+                                   const std::string& name) {
   const auto lacks = [&](const char* what) {
-    return fail(ErrorCode::kInvalidArgument,
-                "compute.memory: " + wanted + ": " + properties.name + " has no " + what);
+    return fail(ErrorCode::kInvalidArgument, name + ": is " + wanted + ", but " + properties.name +
+                                                 " has no " + what + "; must be auto or copy");
   };
   if (wanted == "copy") return MemoryMode::kCopy;
   if (wanted == "mapped") {
@@ -33,7 +34,7 @@ Result<MemoryMode> memory_mode_for(const DeviceProperties& properties, const std
   }
   if (wanted != "auto") {
     return fail(ErrorCode::kInvalidArgument,
-                "compute.memory: " + wanted + "; auto, copy, mapped or managed is accepted");
+                name + ": is " + wanted + "; must be auto, copy, mapped or managed");
   }
   if (!properties.integrated) return MemoryMode::kCopy;
   const bool coherent = 10 * properties.major + properties.minor >= 72;
@@ -51,37 +52,41 @@ Device::~Device() {
 }
 
 Result<std::shared_ptr<const Device>> Device::open(std::shared_ptr<const Driver> driver,
-                                                   int ordinal, const std::string& image) {
+                                                   int ordinal, const std::string& image,
+                                                   const SettingNames& names) {
   std::shared_ptr<Device> device(new Device);
   device->driver_ = std::move(driver);
-  if (auto ok = device->read_properties(ordinal); !ok) return tl::make_unexpected(ok.error());
+  if (auto ok = device->read_properties(ordinal, names.device); !ok)
+    return tl::make_unexpected(ok.error());
   const Driver& api = *device->driver_;
   if (auto ok =
           api.check(api.context_create(&device->context_, kContextMapHost, ordinal), "cuCtxCreate");
       !ok)
     return tl::make_unexpected(ok.error());
-  if (auto ok = device->load_image(image); !ok) return tl::make_unexpected(ok.error());
+  if (auto ok = device->load_image(image, names.image); !ok) return tl::make_unexpected(ok.error());
   return device;
 }
 
-Result<void> Device::read_properties(int ordinal) {
+Result<void> Device::read_properties(int ordinal, const std::string& name) {
   int count = 0;
   if (auto ok = driver_->check(driver_->device_get_count(&count), "cuDeviceGetCount"); !ok)
     return ok;
   if (ordinal < 0 || ordinal >= count) {
-    return fail(ErrorCode::kInvalidArgument, "compute.device: " + std::to_string(ordinal) +
-                                                 "; this machine's GPUs are 0 to " +
-                                                 std::to_string(count - 1));
+    const std::string accepted =
+        count == 1 ? "must be 0, this machine's only GPU"
+                   : "must be 0 to " + std::to_string(count - 1) + ", this machine's GPUs";
+    return fail(ErrorCode::kInvalidArgument,
+                name + ": is " + std::to_string(ordinal) + "; " + accepted);
   }
   DeviceHandle device = 0;
   if (auto ok = driver_->check(driver_->device_get(&device, ordinal), "cuDeviceGet"); !ok)
     return ok;
-  char name[256] = {};
-  if (auto ok = driver_->check(driver_->device_get_name(name, sizeof name - 1, device),
+  char model[256] = {};
+  if (auto ok = driver_->check(driver_->device_get_name(model, sizeof model - 1, device),
                                "cuDeviceGetName");
       !ok)
     return ok;
-  properties_.name = name;
+  properties_.name = model;
   properties_.ordinal = ordinal;
   if (auto ok = driver_->check(driver_->device_total_mem(&properties_.memory_bytes, device),
                                "cuDeviceTotalMem");
@@ -140,8 +145,9 @@ Result<void> Device::read_attributes(DeviceHandle device) {
   return {};
 }
 
-Result<void> Device::load_image(const std::string& wanted) {
-  const auto images = images_for(embedded_images(), properties_.major, properties_.minor, wanted);
+Result<void> Device::load_image(const std::string& wanted, const std::string& name) {
+  const auto images =
+      images_for(embedded_images(), properties_.major, properties_.minor, wanted, name);
   if (!images) return tl::make_unexpected(images.error());
   for (const DeviceImage& image : *images) {
     const Status status = driver_->module_load_data(&module_, image.data);

@@ -8,6 +8,7 @@
 
 #include "cuda/driver.h"
 #include "cuda/reachable_memory.h"
+#include "cuda/setting_names.h"
 #include "pipeline/result.h"
 
 namespace patternd::cuda {
@@ -47,9 +48,10 @@ struct DeviceProperties {
 // The mode that `wanted` ("auto", "copy", "mapped", "managed") means on this GPU. auto: discrete
 // takes copy; integrated below compute capability 7.2 takes managed, because mapped memory is
 // uncached for the CPU there (no I/O coherency); newer integrated takes mapped. kInvalidArgument
-// where the GPU lacks what is asked for, or the word is unknown.
+// where the GPU lacks what is asked for, or the word is unknown; the message begins with `name`.
 [[nodiscard]] Result<MemoryMode> memory_mode_for(const DeviceProperties& properties,
-                                                 const std::string& wanted);
+                                                 const std::string& wanted,
+                                                 const std::string& name = SettingNames().memory);
 
 // A kernel of the loaded image; `name` is for messages.
 struct Kernel {
@@ -61,9 +63,11 @@ class Device {
  public:
   // Creates a context on GPU `ordinal` and loads the best image for it (`image`: compute.image);
   // where loading one fails, the next is tried, and description() says so. Errors: kInvalidArgument
-  // (no such GPU, nothing suits the image asked for), kUnsupported, kDevice.
+  // (no such GPU, nothing suits the image asked for: the message begins with the setting's name),
+  // kUnsupported, kDevice.
   [[nodiscard]] static Result<std::shared_ptr<const Device>> open(
-      std::shared_ptr<const Driver> driver, int ordinal, const std::string& image);
+      std::shared_ptr<const Driver> driver, int ordinal, const std::string& image,
+      const SettingNames& names = {});
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -92,9 +96,9 @@ class Device {
 
  private:
   Device() = default;
-  [[nodiscard]] Result<void> read_properties(int ordinal);
+  [[nodiscard]] Result<void> read_properties(int ordinal, const std::string& name);
   [[nodiscard]] Result<void> read_attributes(DeviceHandle device);
-  [[nodiscard]] Result<void> load_image(const std::string& wanted);
+  [[nodiscard]] Result<void> load_image(const std::string& wanted, const std::string& name);
 
   std::shared_ptr<const Driver> driver_;
   DeviceProperties properties_;

@@ -64,6 +64,24 @@ std::string listed(const std::vector<std::string>& names) {
   return list.empty() ? "none" : list;
 }
 
+// Nothing of `images` is for this GPU under the name asked for.
+tl::unexpected<Error> nothing_suits(const std::vector<DeviceImage>& images, int major, int minor,
+                                    const std::string& wanted, const std::string& name) {
+  std::vector<DeviceImage> fitting;
+  for (const DeviceImage& image : images)
+    if (suits(image, 10 * major + minor)) fitting.push_back(image);
+  const std::string gpu = std::to_string(major) + "." + std::to_string(minor);
+  if (fitting.empty()) {
+    return fail(ErrorCode::kUnsupported,
+                "this build has no device image for a GPU of compute capability " + gpu +
+                    "; it has " + listed(unique_names(images)));
+  }
+  return fail(ErrorCode::kInvalidArgument,
+              name + ": is " + wanted +
+                  ", of which this build has nothing for this GPU (compute capability " + gpu +
+                  "); must be auto, or one of " + listed(unique_names(fitting)));
+}
+
 }  // namespace
 
 std::vector<DeviceImage> images_of(const PatterndImageRow* row) {
@@ -85,7 +103,8 @@ std::string described(const DeviceImage& image) {
 }
 
 Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& images, int major,
-                                            int minor, const std::string& wanted) {
+                                            int minor, const std::string& wanted,
+                                            const std::string& name) {
   const int architecture = 10 * major + minor;
   std::vector<DeviceImage> found;
   for (const DeviceImage& image : images) {
@@ -96,18 +115,29 @@ Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& imag
     if (wanted != "auto" && image.name != wanted) continue;
     if (suits(image, architecture)) found.push_back(image);
   }
-  if (found.empty()) {
-    const std::string gpu = std::to_string(major) + "." + std::to_string(minor);
-    return fail(ErrorCode::kInvalidArgument,
-                "compute.image: " + wanted + " has nothing for this GPU (compute capability " +
-                    gpu + "); this build has " + listed(unique_names(images)));
-  }
+  if (found.empty()) return nothing_suits(images, major, minor, wanted, name);
   std::sort(found.begin(), found.end(), [](const DeviceImage& a, const DeviceImage& b) {
     if (a.kind != b.kind) return a.kind < b.kind;
     if (a.architecture != b.architecture) return a.architecture > b.architecture;
     return a.name < b.name;
   });
   return found;
+}
+
+bool is_image_word(const std::string& word) {
+  if (word == "auto" || word == "universal") return true;
+  constexpr std::size_t kMostDigits = 4;
+  for (const std::string prefix : {"sm_", "compute_"}) {
+    if (word.compare(0, prefix.size(), prefix) != 0) continue;
+    const std::size_t digits = word.size() - prefix.size();
+    return digits >= 2 && digits <= kMostDigits &&
+           word.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+  }
+  return false;
+}
+
+const char* image_word_rule() {
+  return "must be auto, universal, sm_NN or compute_NN, such as sm_87";
 }
 
 }  // namespace patternd::cuda

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cuda/embedded_images.h"
+#include "cuda/setting_names.h"
 #include "pipeline/result.h"
 
 namespace patternd::cuda {
@@ -51,11 +52,17 @@ struct DeviceImage {
 // first: a driver older than one may take the next. `wanted` is compute.image: "auto", or a name;
 // asked for by name, that image alone. A test may also name a form of the universal image,
 // "universal_sm_30", and gets it whether it suits the GPU or not, under that name; the
-// configuration takes no such name. Fails with kInvalidArgument naming what there is where nothing
-// suits.
+// configuration takes no such name. Where nothing suits: kInvalidArgument that begins with `name`
+// and says what would, or kUnsupported where nothing of this build would.
 //   images_for(embedded_images(), 9, 0, "auto")  ->  sm_90, universal, universal
-[[nodiscard]] Result<std::vector<DeviceImage>> images_for(const std::vector<DeviceImage>& images,
-                                                          int major, int minor,
-                                                          const std::string& wanted);
+[[nodiscard]] Result<std::vector<DeviceImage>> images_for(
+    const std::vector<DeviceImage>& images, int major, int minor, const std::string& wanted,
+    const std::string& name = SettingNames().image);
+
+// Whether a user may ask for an image by this word: "auto", "universal", "sm_87", "compute_120". It
+// need not be in this build.
+[[nodiscard]] bool is_image_word(const std::string& word);
+// The same, for messages.
+[[nodiscard]] const char* image_word_rule();
 
 }  // namespace patternd::cuda

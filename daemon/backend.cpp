@@ -1,9 +1,5 @@
 #include "daemon/backend.h"
 
-#include <mutex>
-#include <spdlog/spdlog.h>
-
-#include "cuda/backend.h"
 #include "pipeline/sources/aligned_frames.h"
 
 namespace patternd {
@@ -26,23 +22,15 @@ cuda::ComputeOptions options_of(const ComputeConfig& compute) {
   options.memory = compute.memory;
   options.image = compute.image;
   options.streams = compute.streams;
+  options.names = compute.names;
   return options;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<FrameProcessor>> make_configured_processor(const ComputeConfig& compute,
-                                                                  const ProcessorConfig& config) {
-  auto chosen = cuda::make_processor(options_of(compute), config);
-  if (!chosen) return tl::make_unexpected(chosen.error());
-  if (compute.backend == ComputeConfig::Backend::kAuto) {
-    static std::once_flag told;
-    std::call_once(told, [&] {
-      spdlog::info("backend={} chosen_by=auto reason=\"{}\"", chosen->processor->backend(),
-                   chosen->reason);
-    });
-  }
-  return std::move(chosen->processor);
+cuda::Choice make_configured_processor(const ComputeConfig& compute,
+                                       const ProcessorConfig& config) {
+  return cuda::make_processor(options_of(compute), config);
 }
 
 std::unique_ptr<FrameAllocator> make_configured_frame_memory(const ComputeConfig& compute) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "cuda/device_image.h"
 #include "daemon/configuration_sections.h"
 #include "pipeline/image_file.h"
 #include "pipeline/latency_log.h"
@@ -93,9 +94,17 @@ CameraConfig read_camera(const YamlNode& root, const YamlReader& reader) {
   return config;
 }
 
-bool is_device_image(const std::string& image) {
-  return image.size() >= 5 && image.size() <= 7 && image.compare(0, 3, "sm_") == 0 &&
-         image.find_first_not_of("0123456789", 3) == std::string::npos;
+// Where the keys of `compute` stand.
+cuda::SettingNames names_in(const Section& compute) {
+  cuda::SettingNames names;
+  const auto take = [&compute](std::string_view key, std::string& name) {
+    if (const YamlNode node = compute.at(key); node.present()) name = node.place();
+  };
+  take("backend", names.backend);
+  take("device", names.device);
+  take("memory", names.memory);
+  take("image", names.image);
+  return names;
 }
 
 ComputeConfig read_compute(const YamlNode& root) {
@@ -109,10 +118,9 @@ ComputeConfig read_compute(const YamlNode& root) {
   compute.read_integer("streams", config.streams);
   compute.read_integer("threads", config.threads);
   config.image = compute.at("image").text(config.image);
-  if (config.image != "auto" && config.image != "universal" && !is_device_image(config.image)) {
-    compute.at("image").fault("is " + in_quotes(config.image),
-                              "must be auto, universal or sm_NN, such as sm_87");
-  }
+  if (!cuda::is_image_word(config.image))
+    compute.at("image").fault("is " + in_quotes(config.image), cuda::image_word_rule());
+  config.names = names_in(compute);
   return config;
 }
 
@@ -214,7 +222,10 @@ void check_latency_log(const YamlNode& key, const Configuration& configuration) 
 }
 
 void apply(const ConfigurationOverrides& overrides, Configuration& configuration) {
-  if (overrides.backend) configuration.compute.backend = *overrides.backend;
+  if (overrides.backend) {
+    configuration.compute.backend = *overrides.backend;
+    configuration.compute.names.backend = "patternd: --backend";
+  }
   if (!overrides.replay) return;
   CameraConfig replay;
   replay.name = configuration.camera.name;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "calibration/camera_model.h"
+#include "cuda/setting_names.h"
 #include "daemon/access.h"
 #include "daemon/address.h"
 #include "daemon/listener.h"
@@ -27,6 +28,7 @@ struct ComputeConfig {
   int streams = 2;
   int threads = 0;
   std::string image = "auto";
+  cuda::SettingNames names;  // what the user wrote, for messages
 };
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };

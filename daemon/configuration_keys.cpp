@@ -106,19 +106,23 @@ const std::vector<ConfigurationKey>& configuration_keys() {
       {"fiducials.every", "100", "a number from 1 to 1000000", 1, 1e6,
        "frames between two comparisons"},
       {"compute.backend", "auto", "`auto`, `cpu` or `cuda`", 0, 0,
-       "`auto`: CUDA where there is a device, else the CPU"},
+       "`cuda`: a GPU, or nothing is started, and a frame that fails on it is lost, and counted; "
+       "`auto`: a GPU where one can be used, else the CPU, which also does again the frames that "
+       "fail on the GPU"},
       {"compute.device", "0", "a number from 0 to 63", 0, 63, "`cuda`: number of the device"},
       {"compute.memory", "auto", "`auto`, `copy`, `mapped` or `managed`", 0, 0,
        "`cuda`: how frames reach the device: `copy` from page-locked memory, read in place where "
-       "it is `mapped` or `managed`; a camera opened before a reload that changes this keeps its "
+       "it is `mapped` or `managed`; `auto`: `copy` on a GPU with memory of its own; on one that "
+       "shares the host's `mapped` from compute capability 7.2 (Xavier, Orin, Thor), `managed` "
+       "before; a camera opened before a reload that changes this keeps its "
        "memory until it is opened again"},
       {"compute.streams", "2", "a number from 1 to 8", 1, 8,
        "`cuda`: frames in flight: the next ones are copied and computed while the first is; a "
        "result never waits for the next frame"},
       {"compute.threads", "0", "a number from 0 to 256", 0, 256,
        "`cpu`: threads a frame; 0: as many as the process may use"},
-      {"compute.image", "auto", "`auto`, `universal` or `sm_NN`", 0, 0,
-       "`cuda`: which device image is loaded"},
+      {"compute.image", "auto", "`auto`, `universal`, `sm_NN` or `compute_NN`", 0, 0,
+       "`cuda`: which device image is loaded; `patternd --version` lists them"},
       {"publish.tcp.listen", "127.0.0.1:5577", "`ADDRESS:PORT`", 0, 65535,
        "where results are given out; port 0: one that is free. An address that other machines can "
        "reach needs `allow`, and `token_file` or `tls.client_ca`"},

@@ -39,17 +39,36 @@ ProcessorConfig processor_config(const Configuration& configuration, const Sourc
   return config;
 }
 
+Result<cuda::ChosenProcessor> choose_processor(const Configuration& configuration,
+                                               const ProcessorConfig& config,
+                                               const ProcessorFactory& factory) {
+  cuda::Choice chosen = factory(configuration.compute, config);
+  if (chosen) return std::move(*chosen);
+  const cuda::Refusal& refusal = chosen.error();
+  if (!refusal.names_setting) return cannot_run(configuration, refusal);
+  const auto cpu = make_cpu_processor(config);
+  if (cpu) return fail(refusal.code, refusal.message);
+  const Error other = cannot_run(configuration, cpu.error()).value();
+  return fail(other.code, refusal.message + "\n" + other.message);
+}
+
+BackendNote note_of(const Configuration& configuration, const cuda::ChosenProcessor& chosen) {
+  return {chosen.processor->backend(), chosen.reason,
+          configuration.compute.backend == ComputeConfig::Backend::kAuto, chosen.passes_gpu_over};
+}
+
 Result<std::shared_ptr<Generation>> make_generation(const Configuration& configuration,
                                                     std::uint32_t number,
                                                     const SourceFormat& format,
                                                     const ProcessorFactory& factory) {
   const ProcessorConfig config = processor_config(configuration, format);
-  auto processor = factory(configuration.compute, config);
-  if (!processor) return cannot_run(configuration, processor.error());
+  auto chosen = choose_processor(configuration, config, factory);
+  if (!chosen) return tl::make_unexpected(chosen.error());
   auto generation = std::make_shared<Generation>();
   generation->number = number;
   generation->format = format;
-  generation->processor = std::move(*processor);
+  generation->backend = note_of(configuration, *chosen);
+  generation->processor = std::move(chosen->processor);
   auto labels = result_format(config);
   for (std::size_t i = 0; i < labels.patterns.size(); ++i)
     labels.patterns[i].name = configuration.patterns[i].name;

@@ -7,6 +7,8 @@
 #include <spdlog/spdlog.h>
 #include <string>
 
+#include "daemon/log_value.h"
+
 namespace patternd {
 namespace {
 
@@ -42,17 +44,27 @@ void set_up_log(LogLevel level) {
 
 void log_notes(const Configuration& configuration) {
   for (const std::string& note : configuration.notes)
-    spdlog::warn("configuration=\"{}\" note=\"{}\"", configuration.file, note);
+    spdlog::warn("configuration={} note={}", log_quoted(configuration.file), log_quoted(note));
 }
 
 void log_state_of(const LatencyLog& latency_log) {
   const std::string error = latency_log.state().error;
   if (error.empty()) return;
   spdlog::warn(
-      "latency_log=\"{}\" state=failing reason=\"{}\" consequence=\"its lines are lost, and "
+      "latency_log={} state=failing reason={} consequence=\"its lines are lost, and "
       "counted "
       "in status, until it can be written\"",
-      latency_log.path(), error);
+      log_quoted(latency_log.path()), log_quoted(error));
+}
+
+void log_backend(const BackendNote& note) {
+  if (!note.by_auto) return;
+  if (note.passes_gpu_over) {
+    spdlog::warn("backend={} chosen_by=auto reason={} consequence=\"the GPU is not used\"",
+                 note.backend, log_quoted(note.reason));
+  } else {
+    spdlog::info("backend={} chosen_by=auto reason={}", note.backend, log_quoted(note.reason));
+  }
 }
 
 void set_log_level(LogLevel level) {

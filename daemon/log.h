@@ -2,6 +2,7 @@
 #pragma once
 
 #include "daemon/configuration.h"
+#include "daemon/generation.h"
 #include "pipeline/latency_log.h"
 
 namespace patternd {
@@ -13,6 +14,8 @@ void set_up_log(LogLevel level);
 void log_notes(const Configuration& configuration);
 // Warns where a log that was just opened cannot be written for now.
 void log_state_of(const LatencyLog& latency_log);
+// Logs what `auto` chose; a GPU that is there and not used is a warning.
+void log_backend(const BackendNote& note);
 void set_log_level(LogLevel level);
 
 }  // namespace patternd

@@ -17,6 +17,7 @@
 #include "daemon/configuration_keys.h"
 #include "daemon/latency_report.h"
 #include "daemon/log.h"
+#include "daemon/log_value.h"
 #include "daemon/preflight.h"
 #include "daemon/service.h"
 #include "daemon/service_manager.h"
@@ -52,7 +53,8 @@ void add_options(CLI::App& program, CommandLine& line) {
   program.add_option("--config", line.options.config_path, "The configuration's file")
       ->type_name("FILE");
   program.add_flag("--check", line.check,
-                   "Check the configuration, print what is effective, and end");
+                   "Check the configuration, print what is effective, say which backend would run "
+                   "and why (on stderr), and end");
   program.add_option("--replay", line.replay, "Take frames from here instead of the camera")
       ->type_name("PATH");
   program.add_flag("--loop", line.options.overrides.loop, "With --replay: begin again at the end")
@@ -82,14 +84,23 @@ ServiceParts service_parts() {
   return {make_source, make_configured_processor, make_configured_frame_memory};
 }
 
-int check(const Configuration& configuration) {
+// "backend: cpu (no NVIDIA driver: …)".
+std::string in_words(const BackendNote& note) {
+  return "backend: " + note.backend +
+         (note.passes_gpu_over ? ", not the GPU that is there (" : " (") + note.reason + ")";
+}
+
+// `backend_is_given`: by the command line, so that it need not be said.
+int check(const Configuration& configuration, bool backend_is_given) {
   set_up_log(LogLevel::kError);  // what is printed here is the configuration
-  if (const auto good = check_start(configuration, service_parts()); !good) {
-    report(good.error().message);
-    return exit_code_of(good.error());
+  const auto backend = check_start(configuration, service_parts());
+  if (!backend) {
+    report(backend.error().message);
+    return exit_code_of(backend.error());
   }
   for (const std::string& note : configuration.notes)
     report(configuration.file + ": note: " + note);
+  if (!backend_is_given) report(configuration.file + ": " + in_words(*backend));
   const std::string text = to_yaml(configuration) + rectified_corners(configuration);
   std::fputs(text.c_str(), stdout);
   return kExitGood;
@@ -207,7 +218,7 @@ int serve(const CommandLine& line, const FileDescriptor& signals, Configuration 
     return exit_code_of(opened.error());
   }
   for (const Address& address : (*service)->bound_addresses())
-    spdlog::info("listen={} version={}", shown(address), version_number());
+    spdlog::info("listen={} version={}", log_value(shown(address)), version_number());
   Life life(**service, signals, line.wait_clients);
   const bool by_signal = life.live();
   life.manager().stopping();
@@ -216,7 +227,7 @@ int serve(const CommandLine& line, const FileDescriptor& signals, Configuration 
   const auto error = (*service)->end_error();
   report(latency_table((*service)->latency()));
   if (error) {
-    spdlog::error("state=ended reason=\"{}\"", error->message);
+    spdlog::error("state=ended reason={}", log_quoted(error->message));
     return kExitFailed;
   }
   spdlog::info("state=ended results={}", (*service)->result_count());
@@ -253,7 +264,8 @@ int run(int argc, char** argv) {
     report(configuration.error().message);
     return kExitUsage;
   }
-  return line.check ? check(*configuration) : serve(line, signals, std::move(*configuration));
+  if (line.check) return check(*configuration, !line.backend.empty() && line.backend != "auto");
+  return serve(line, signals, std::move(*configuration));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "daemon/latency_report.h"
 #include "daemon/log.h"
+#include "daemon/log_value.h"
 #include "daemon/preflight.h"
 
 namespace patternd {
@@ -167,7 +168,9 @@ Result<void> Service::open_camera() {
   if (format) return camera_opened(*format);
   if (!opened->is_live() || !may_come(format.error())) return tl::make_unexpected(format.error());
   // A camera may come; what the configuration cannot do with it is refused now.
-  if (auto good = check_unseen_camera(*configuration(), parts_.make_processor); !good) return good;
+  const auto backend = check_unseen_camera(*configuration(), parts_.make_processor);
+  if (!backend) return tl::make_unexpected(backend.error());
+  tell_backend(*backend);
   camera_changed(true, format.error().message);
   return {};
 }
@@ -205,17 +208,27 @@ void Service::use(const std::shared_ptr<Generation>& generation) {
     generation_ = generation;
   }
   compute_->set_next(generation);
+  tell_backend(generation->backend);
+}
+
+void Service::tell_backend(const BackendNote& note) {
+  {
+    const std::lock_guard<std::mutex> lock(state_mutex_);
+    if (note == told_backend_) return;
+    told_backend_ = note;
+  }
+  log_backend(note);
 }
 
 void Service::camera_changed(bool lost, const std::string& reason) {
   const std::string name = configuration()->camera.name;
   if (lost) {
     spdlog::warn(
-        "camera={} state=lost reason=\"{}\" consequence=\"no results until it is back; "
+        "camera={} state=lost reason={} consequence=\"no results until it is back; "
         "patternd keeps trying\"",
-        name, reason);
+        log_value(name), log_quoted(reason));
   } else {
-    spdlog::info("camera={} state=running source=\"{}\"", name, reason);
+    spdlog::info("camera={} state=running source={}", log_value(name), log_quoted(reason));
   }
   std::optional<FrameSize> frame;
   {

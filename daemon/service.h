@@ -102,7 +102,8 @@ class Service {
     std::vector<Listener> new_listeners;
     std::vector<Address> kept_addresses;
     std::shared_ptr<LatencyLog> latency_log;
-    std::shared_ptr<Generation> generation;  // null until the camera's format is known
+    std::shared_ptr<Generation> generation;     // null until the camera's format is known
+    std::optional<BackendNote> unseen_backend;  // what would compute then
   };
 
   [[nodiscard]] std::shared_ptr<const Configuration> configuration() const;
@@ -113,6 +114,8 @@ class Service {
   void camera_changed(bool lost, const std::string& reason);
   void camera_ended(const std::optional<Error>& error);
   void use(const std::shared_ptr<Generation>& generation);
+  // Logs it where it is not what was told last.
+  void tell_backend(const BackendNote& note);
 
   [[nodiscard]] Result<Prepared> prepare_reload() const;
   [[nodiscard]] Result<void> prepare_outputs(Prepared& prepared) const;
@@ -145,6 +148,7 @@ class Service {
   std::optional<Error> end_error_;
   std::vector<std::uint64_t> reload_requests_;
   std::string last_reload_ = "none";
+  BackendNote told_backend_;
 
   // Held while a generation is made and put in place, so that a camera that comes back during a
   // reload meets one configuration or the other.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "daemon/log.h"
+#include "daemon/log_value.h"
 #include "daemon/preflight.h"
 #include "daemon/service.h"
 
@@ -28,13 +29,6 @@ bool may_be_there(const CameraConfig& camera) {
   std::error_code unknown;
   return camera.kind != CameraConfig::Kind::kV4l2 ||
          std::filesystem::exists(camera.device, unknown) || unknown;
-}
-
-// A log entry is one line; the faults of a configuration are several.
-std::string one_line(std::string text) {
-  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;)
-    text.replace(at, 1, " | ");
-  return text;
 }
 
 }  // namespace
@@ -81,8 +75,11 @@ Result<void> Service::keep_camera(Prepared& prepared) const {
     format = format_;
   }
   // A camera that has never been there: its processor is made when it comes.
-  return format ? prepare_generation(prepared, *format)
-                : check_unseen_camera(*prepared.configuration, parts_.make_processor);
+  if (format) return prepare_generation(prepared, *format);
+  auto backend = check_unseen_camera(*prepared.configuration, parts_.make_processor);
+  if (!backend) return tl::make_unexpected(backend.error());
+  prepared.unseen_backend = std::move(*backend);
+  return {};
 }
 
 Result<void> Service::prepare_outputs(Prepared& prepared) const {
@@ -199,18 +196,17 @@ void Service::commit(Prepared prepared, std::optional<std::uint64_t> client) {
     camera = capture_;
   }
   if (prepared.generation != nullptr) use(prepared.generation);
+  if (prepared.unseen_backend) tell_backend(*prepared.unseen_backend);
   publisher_->greet_with(greeting_for(next, prepared.generation.get()));
-  spdlog::info("configuration={} file=\"{}\" state=accepted patterns={}", number,
-               options_.config_path, next.patterns.size());
+  spdlog::info("configuration={} file={} state=accepted patterns={}", number,
+               log_quoted(options_.config_path), next.patterns.size());
   pending_.push_back({prepared.generation, client, monotonic_ns() + kFirstFrameNs});
   if (started_ && !camera->is_running()) camera->start();
 }
 
 void Service::refuse_reload(const Error& error, std::optional<std::uint64_t> client) {
-  spdlog::error(
-      "reload=refused file=\"{}\" reason=\"{}\" consequence=\"the running configuration "
-      "stays\"",
-      options_.config_path, one_line(error.message));
+  spdlog::error("reload=refused file={} reason={} consequence=\"the running configuration stays\"",
+                log_quoted(options_.config_path), log_quoted(error.message));
   {
     const std::lock_guard<std::mutex> lock(state_mutex_);
     last_reload_ = "refused: " + error.message;

@@ -138,6 +138,8 @@ bool YamlNode::is_sequence() const { return present() && impl_->tree->kind == Ki
 bool YamlNode::is_scalar() const { return present() && impl_->tree->kind == Kind::kScalar; }
 std::string YamlNode::path() const { return impl_->path; }
 
+std::string YamlNode::place() const { return impl_->reader->at(impl_->place) + impl_->path; }
+
 YamlNode YamlNode::operator[](std::string_view key) const {
   const std::string path = join_path(impl_->path, key);
   const Tree* map = impl_->map();

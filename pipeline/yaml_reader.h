@@ -35,6 +35,8 @@ class YamlNode {
   [[nodiscard]] bool is_scalar() const;
   // The node's path as shown in messages: "patterns[0].angle".
   [[nodiscard]] std::string path() const;
+  // Its place and path, for messages that turn out later: "FILE:LINE:COLUMN: patterns[0].angle".
+  [[nodiscard]] std::string place() const;
 
   // A map's value; the key counts as known from now on. On a node that is present and no map: a
   // fault, once.

@@ -168,7 +168,8 @@ constexpr BadConfiguration kBad[] = {
     {"camera: {source: replay, path: f}\ncompute: {backend: gpu}\n",
      "p.yaml:2:20: compute.backend: is \"gpu\"; must be auto, cpu or cuda"},
     {"camera: {source: replay, path: f}\ncompute: {image: sm87}\n",
-     "p.yaml:2:18: compute.image: is \"sm87\"; must be auto, universal or sm_NN, such as sm_87"},
+     "p.yaml:2:18: compute.image: is \"sm87\"; must be auto, universal, sm_NN or compute_NN, such "
+     "as sm_87"},
     {"camera: {source: replay, path: f}\npublish: {tcp: {listen: 5577}}\n",
      "p.yaml:2:25: publish.tcp.listen: \"5577\" is no address; must be ADDRESS:PORT, such as "
      "127.0.0.1:5577 or [::1]:5577"},
@@ -303,8 +304,7 @@ TEST_F(ConfigurationFile, ShippedAsAnExampleNamesEveryKeyWithItsDefault) {
   for (const ConfigurationKey& key : configuration_keys()) {
     const std::string name(key.path.substr(key.path.find_last_of('.') + 1));
     const bool shown = text.find(name + ": ") != std::string::npos;
-    const bool other_source = key.path == "camera.controls" || key.path == "blobs.similarity";
-    EXPECT_TRUE(shown || other_source) << key.path;
+    EXPECT_TRUE(shown) << key.path;
   }
 }
 
@@ -398,6 +398,34 @@ TEST_F(ConfigurationFile, TakesFramesFromARecordingInsteadOfTheCameraWhenAsked) 
   EXPECT_EQ(loaded->camera.width, 0);
   EXPECT_FALSE(loaded->camera.realtime);
   EXPECT_EQ(loaded->compute.backend, ComputeConfig::Backend::kCpu);
+}
+
+TEST_F(ConfigurationFile, TakesEveryImageThatAVersionLists) {
+  for (const char* image : {"auto", "universal", "sm_87", "compute_120"}) {
+    const auto loaded = load_configuration(
+        write("camera: {source: replay, path: f}\ncompute: {image: " + std::string(image) + "}\n"));
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    EXPECT_EQ(loaded->compute.image, image);
+  }
+  for (const char* image :
+       {"sm_", "sm_8", "sm_87a", "sm_12345", "compute_", "foo", "universal_sm_30"}) {
+    EXPECT_FALSE(load_configuration(
+        write("camera: {source: replay, path: f}\ncompute: {image: " + std::string(image) + "}\n")))
+        << image;
+  }
+}
+
+TEST_F(ConfigurationFile, NamesTheKeysOfComputeByTheirPlaces) {
+  const std::string file =
+      write("camera: {source: replay, path: f}\ncompute: {backend: cuda, device: 5}\n");
+  ConfigurationOverrides overrides;
+  const auto loaded = load_configuration(file, overrides);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->compute.names.backend, file + ":2:20: compute.backend");
+  EXPECT_EQ(loaded->compute.names.device, file + ":2:34: compute.device");
+  EXPECT_EQ(loaded->compute.names.image, "compute.image");
+  overrides.backend = ComputeConfig::Backend::kCuda;
+  EXPECT_EQ(load_configuration(file, overrides)->compute.names.backend, "patternd: --backend");
 }
 
 TEST(ConfigurationReadme, HasTheTableOfKeysThatTheCodeHas) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <dlfcn.h>
 #include <gmock/gmock.h>
+#include <tuple>
 
 #include "cuda/backend.h"
 #include "cuda/device_image.h"
@@ -12,6 +13,8 @@ namespace patternd::cuda {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 using Backend = ComputeOptions::Backend;
 
 ProcessorConfig plain_config() {
@@ -30,6 +33,7 @@ TEST(Backend, TakesTheCpuWhereThereIsNoDriverAndSaysWhy) {
   ASSERT_TRUE(chosen) << chosen.error().message;
   EXPECT_STREQ(chosen->processor->backend(), "cpu");
   EXPECT_THAT(chosen->reason, HasSubstr("no NVIDIA driver"));
+  EXPECT_FALSE(chosen->passes_gpu_over);
 }
 
 TEST(Backend, RefusesCudaWhereThereIsNoDriver) {
@@ -40,6 +44,41 @@ TEST(Backend, RefusesCudaWhereThereIsNoDriver) {
   ASSERT_FALSE(chosen);
   EXPECT_THAT(chosen.error().message, HasSubstr("compute.backend: cuda is not available"));
   EXPECT_THAT(chosen.error().message, HasSubstr("set auto or cpu"));
+  EXPECT_EQ(chosen.error().code, ErrorCode::kUnsupported);
+  EXPECT_TRUE(chosen.error().names_setting);
+}
+
+// What asks for a GPU that is not there is named as the user wrote it, with its own cure; `auto`
+// takes the CPU and says that a GPU was missed.
+TEST(Backend, NamesTheSettingThatMissesTheGpu) {
+  ComputeOptions wrong_device;
+  wrong_device.driver = PATTERND_FAKE_FAILING;
+  wrong_device.names.device = "p.yaml:2:3: compute.device";
+  wrong_device.names.image = "--image";
+  ComputeOptions wrong_image = wrong_device;
+  wrong_device.device = 63;
+  wrong_image.image = "sm_53";
+  for (auto [options, start, cure] :
+       std::vector<std::tuple<ComputeOptions, const char*, const char*>>{
+           {wrong_device, "p.yaml:2:3: compute.device: is 63; must be ", "0"},
+           {wrong_image, "--image: is sm_53, of which this build has nothing for this GPU",
+            "must be auto, or one of "}}) {
+    if (options.image != "auto" && embedded_images().empty()) continue;
+    options.backend = Backend::kCuda;
+    const auto refused = make_processor(options, plain_config());
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, StartsWith(start));
+    EXPECT_THAT(refused.error().message, HasSubstr(cure));
+    EXPECT_THAT(refused.error().message, Not(HasSubstr("cpu")));
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_TRUE(refused.error().names_setting);
+    options.backend = Backend::kAuto;
+    const auto chosen = make_processor(options, plain_config());
+    ASSERT_TRUE(chosen);
+    EXPECT_STREQ(chosen->processor->backend(), "cpu");
+    EXPECT_TRUE(chosen->passes_gpu_over);
+    EXPECT_THAT(chosen->reason, StartsWith(start));
+  }
 }
 
 TEST(Backend, TakesTheCpuWhereTheDriverIsTooOld) {
@@ -60,6 +99,7 @@ TEST(Backend, RefusesAGpuThatFailsItsSelfTest) {
   ASSERT_TRUE(chosen);
   EXPECT_STREQ(chosen->processor->backend(), "cpu");
   EXPECT_THAT(chosen->reason, HasSubstr("self-test failed"));
+  EXPECT_TRUE(chosen->passes_gpu_over);
 }
 
 // A picture of something that looks like itself nowhere else, moved to the right from frame to

@@ -106,9 +106,14 @@ TEST(DeviceImage, WaitsForTheLaunchAheadSinceHopperButNotInTheUniversalImage) {
 
 TEST(DeviceImage, NamesWhatThereIsWhereNothingSuits) {
   EXPECT_THAT(names_for(9, 0, "sm_75"),
-              ElementsAre("compute.image: sm_75 has nothing for this GPU (compute capability 9.0); "
-                          "this build has sm_72, sm_75, sm_80, sm_86, sm_87, sm_90, sm_110, "
-                          "sm_120, compute_120, universal"));
+              ElementsAre("compute.image: is sm_75, of which this build has nothing for this GPU "
+                          "(compute capability 9.0); must be auto, or one of sm_90, universal"));
+  EXPECT_THAT(names_for(2, 1, "auto"),
+              ElementsAre("this build has no device image for a GPU of compute capability 2.1; it "
+                          "has sm_72, sm_75, sm_80, sm_86, sm_87, sm_90, sm_110, sm_120, "
+                          "compute_120, universal"));
+  const auto found = images_for(images(), 9, 0, "sm_75", "--image");
+  EXPECT_THAT(found.error().message, testing::StartsWith("--image: is sm_75, "));
 }
 
 TEST(DeviceImage, EmbedsWholeImages) {

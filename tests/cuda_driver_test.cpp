@@ -247,11 +247,11 @@ TEST(MemoryMode, RefusesWhatTheDeviceLacksAndUnknownWords) {
   DeviceProperties gpu;
   gpu.name = "GPU";
   EXPECT_EQ(memory_mode_for(gpu, "mapped").error().message,
-            "compute.memory: mapped: GPU has no mapped host memory");
+            "compute.memory: is mapped, but GPU has no mapped host memory; must be auto or copy");
   EXPECT_EQ(memory_mode_for(gpu, "managed").error().message,
-            "compute.memory: managed: GPU has no managed memory");
+            "compute.memory: is managed, but GPU has no managed memory; must be auto or copy");
   EXPECT_EQ(memory_mode_for(gpu, "fast").error().message,
-            "compute.memory: fast; auto, copy, mapped or managed is accepted");
+            "compute.memory: is fast; must be auto, copy, mapped or managed");
 }
 
 }  // namespace

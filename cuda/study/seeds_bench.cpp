@@ -7,10 +7,10 @@ namespace patternd::cuda {
 Result<SeedBench> SeedBench::open(const SeedOptions& options, const std::string& driver) {
   auto opened = Driver::open(driver);
   if (!opened) return tl::make_unexpected(opened.error());
-  auto device = Device::open(*opened, 0, options.image);
+  auto device = Device::open(*opened, 0, options.image, options.names);
   if (!device) return tl::make_unexpected(device.error());
   if (auto ok = (*device)->make_current(); !ok) return tl::make_unexpected(ok.error());
-  auto study = StudyImage::load(*device, options.image);
+  auto study = StudyImage::load(*device, options.image, options.names.image);
   if (!study) return tl::make_unexpected(study.error());
   auto stream = Stream::create(*device);
   if (!stream) return tl::make_unexpected(stream.error());

@@ -37,6 +37,7 @@ struct SeedOptions {
   int size = 1024;       // side of the pictures
   int repetitions = 51;  // of each timing; fewer where one takes long
   std::string image = "auto";
+  SettingNames names;  // for messages
 };
 
 class SeedBench {

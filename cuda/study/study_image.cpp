@@ -7,9 +7,9 @@ namespace patternd::cuda {
 std::vector<DeviceImage> study_images() { return images_of(patternd_study_images_rows); }
 
 Result<StudyImage> StudyImage::load(const std::shared_ptr<const Device>& device,
-                                    const std::string& wanted) {
+                                    const std::string& wanted, const std::string& name) {
   const DeviceProperties& gpu = device->properties();
-  const auto images = images_for(study_images(), gpu.major, gpu.minor, wanted);
+  const auto images = images_for(study_images(), gpu.major, gpu.minor, wanted, name);
   if (!images) return tl::make_unexpected(images.error());
   const Driver& api = device->driver();
   std::string reasons;

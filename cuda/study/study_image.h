@@ -16,11 +16,13 @@ namespace patternd::cuda {
 class StudyImage {
  public:
   // Loads the best image for the device (`wanted`: as compute.image), the next where that fails.
-  // Errors: kInvalidArgument where nothing suits what is asked for, else the driver's.
+  // Errors: kInvalidArgument that begins with `name` where nothing suits what is asked for, else
+  // the driver's.
   //   auto study = StudyImage::load(device, "auto");
   //   auto copy = study->kernel("patternd_study_copy");
   [[nodiscard]] static Result<StudyImage> load(const std::shared_ptr<const Device>& device,
-                                               const std::string& wanted);
+                                               const std::string& wanted,
+                                               const std::string& name = SettingNames().image);
 
   [[nodiscard]] Result<Kernel> kernel(const char* name) const;
   // "sm_90", "universal".

@@ -10,6 +10,7 @@ import threading
 import unittest
 
 BIN = pathlib.Path(os.environ["PATTERND_BIN"])
+SOURCE = pathlib.Path(os.environ.get("PATTERND_SOURCE", pathlib.Path(__file__).parents[2]))
 SAMPLES = pathlib.Path("/usr/share/doc/opencv-doc/examples/data")
 
 
@@ -226,6 +227,59 @@ class Cli(unittest.TestCase):
             if (BIN / "patternd-calibrate").exists():
                 done = run("--chessboard", *words, "--square", "5", "-o", "x.yaml", "x.png", program="patternd-calibrate")
                 self.assertIn(f"patternctl calibrate: the board's size {words[0]}: not two counts", done.stderr)
+
+    def test_scripts_print_their_help_and_refuse_wrong_use(self):
+        def script(*words):
+            return subprocess.run([str(SOURCE / words[0]), *words[1:]], capture_output=True, text=True, timeout=30)
+        for name in ("tools/demo", "tools/test", "tools/setup", "tools/package", "tools/tidy", "tools/cross/build"):
+            done = script(name, "--help")
+            self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+            self.assertIn("\n  " + name, done.stdout)
+        for words, message in ((["tools/demo", "--frames"], "--frames needs a number from 1 to 999999"),
+                               (["tools/demo", "--frames", "x"], "--frames needs a number from 1 to 999999"),
+                               (["tools/demo", "--programs", "/none"], "--programs needs the folder that "),
+                               (["tools/demo", "--output"], "--output needs a folder"),
+                               (["tools/demo", "--nonsense"], "unknown option '--nonsense'; --frames N, "),
+                               (["tools/test", "--preset"], "--preset needs a name"),
+                               (["tools/test", "-R", ""], "-R needs a regular expression"),
+                               (["tools/setup", "--nonsense"], "unknown option '--nonsense'; --ci, "),
+                               (["tools/cross/build", "mips"], "ARCH must be arm64 or armhf, not 'mips'"),
+                               (["tools/cross/build", "arm64", "--jobs", "x"], "--jobs needs a number above 0")):
+            done = script(*words)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), (words, done.stderr))
+            self.assertTrue(done.stderr.startswith(f"{SOURCE / words[0]}: {message}"), (words, done.stderr))
+
+    def test_blames_the_option_that_asks_for_a_gpu(self):
+        picture = self.folder / "p.pgm"
+        picture.write_bytes(b"P5 64 64 255\n" + bytes((x * x * 7 + y * y * 3 + x * y) % 256 for y in range(64) for x in range(64)))
+        part = self.folder / "part.pgm"
+        part.write_bytes(b"P5 24 24 255\n" + bytes((x * x * 7 + y * y * 3 + x * y) % 256 for y in range(20, 44) for x in range(20, 44)))
+        camera = self.folder / "camera.yaml"
+        camera.write_text("image_size: [64, 64]\nlens: {model: none}\n")
+        out = self.folder / "out.png"
+        why = " is not available (no NVIDIA driver: "
+        for words, start, cure in (
+                (["match", "--backend", "cuda", "--pattern", part, picture], "--backend: cuda" + why, "set auto or cpu\n"),
+                (["rectify", "--backend", "cuda", "--calibration", camera, picture, out], "--backend: cuda" + why, "set auto or cpu\n"),
+                (["label", "--threshold", 9, "--backend", "cuda", picture], "--backend: cuda" + why, "set auto or cpu\n"),
+                (["label", "--threshold", 9, "--method", "equivalence", picture], "--method: equivalence" + why, "set runs or propagation\n")):
+            done = run(*words)
+            if done.returncode == 0:
+                continue  # there is a GPU
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+            self.assertTrue(done.stderr.startswith(f"patternctl {words[0]}: {start}"), done.stderr)
+            self.assertTrue(done.stderr.endswith(cure), done.stderr)
+        if (BIN / "patternd-bench").exists():
+            done = run("seeds", "--image", "foo", program="patternd-bench")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("--image: must be auto, universal, sm_NN or compute_NN, such as sm_87, not foo", done.stderr)
+            images = [run("--version", program=program).stdout.split("\n", 1)[1] for program in ("patternd", "patternd-bench")]
+            self.assertEqual(images[0], images[1])
+
+    def test_shows_where_a_recording_comes_from_in_its_usage(self):
+        help_text = run("record", "--help").stdout
+        self.assertIn("Usage: patternctl record [OPTIONS] (--config FILE | SERVICE)\n", help_text)
+        self.assertIn("or the path of its Unix socket", help_text)
 
     def test_names_the_subject_that_the_benchmark_does_not_know(self):
         if not (BIN / "patternd-bench").exists():

@@ -16,6 +16,10 @@ import unittest
 
 BIN = pathlib.Path(os.environ["PATTERND_BIN"])
 PATIENCE = 60
+# A driver whose GPU is emulated, where the tests' programs are built.
+EMULATED = BIN.parent / "tests/libpatternd_emulated_driver.so"
+# A log line behind its time and level: key=value, in quotes where it is no plain word.
+LOG_LINE = re.compile(r'[\w.]+=(?:"(?:\\.|[^"\\])*"|[^\s"=]+)(?: [\w.]+=(?:"(?:\\.|[^"\\])*"|[^\s"=]+))*')
 STAGES = ["capture", "rectify", "pyramid", "search", "nms", "trace", "refine", "blobs", "publish", "total"]
 
 
@@ -70,6 +74,10 @@ class Patternd:
             self.process.send_signal(signal_number)
         code = self.process.wait(PATIENCE)
         self.reader.join()
+        for line in self.log:
+            stamped = re.match(r"\d{4}-\S+Z \w+ (.*)\n", line or "")
+            if stamped and not LOG_LINE.fullmatch(stamped.group(1)):
+                raise AssertionError("not key=value: " + line)
         self.process.stdout.close()
         self.process.stderr.close()
         return code
@@ -271,7 +279,7 @@ class Service(unittest.TestCase):
             (["--config", "no.yaml"], 2, "no.yaml: no such file"),
             ([], 2, "--config FILE is missing"),
             (["--config", self.write(more="unknown: 1\n")], 2, ":4:1: unknown: unknown key"),
-            (["--config", self.write(name="b.yaml"), "--backend", "cuda"], 1, "compute.backend"),
+            (["--config", self.write(name="b.yaml"), "--backend", "cuda"], 1, "patternd: --backend: cuda is not available"),
             (["--config", self.write(name="c.yaml"), "--replay", "/no/such"], 2, "/no/such"),
             (["--config", self.write(name="d.yaml"), "--fast"], 2, "--replay"),
             (["--config", self.write(publish='{tcp: {listen: "127.0.0.1:%d"}}' % taken, name="e.yaml")], 1,
@@ -429,6 +437,87 @@ class Service(unittest.TestCase):
             if result["seq"] >= first:
                 break
         self.assertEqual(service.end(signal.SIGTERM), 0)
+
+    def test_escapes_quotes_in_the_logs_values(self):
+        config = self.write(camera='{name: line 3, source: replay, path: RECORDING, loop: true}')
+        service = self.start("--config", config)
+        service.wait_for('camera="line 3" state=running')
+        config.write_text(config.read_text() + "compute: {memory: foo, image: bar}\n")
+        service.process.send_signal(signal.SIGHUP)
+        line = service.wait_for("reload=refused.*").group(0)
+        values = dict(re.findall(r'([\w.]+)=("(?:\\.|[^"\\])*"|\S+)', line))
+        self.assertEqual(set(values), {"reload", "file", "reason", "consequence"})
+        reason = re.sub(r"\\(.)", r"\1", values["reason"][1:-1])
+        self.assertIn('compute.memory: is "foo"; must be auto, copy, mapped or managed | ', reason)
+        self.assertIn('compute.image: is "bar"; must be auto, universal, sm_NN or compute_NN', reason)
+        self.assertEqual(service.end(signal.SIGTERM), 0)
+
+    def check(self, *words, gpu=False):
+        environment = dict(os.environ)
+        if gpu:
+            if not EMULATED.exists():
+                self.skipTest("the emulated driver is not built")
+            shutil.copy(EMULATED, self.folder / "libcuda.so.1")
+            environment["LD_LIBRARY_PATH"] = str(self.folder)
+        return subprocess.run([BIN / "patternd", *map(str, words), "--check"], capture_output=True, text=True,
+                              timeout=PATIENCE, env=environment)
+
+    def test_check_says_which_backend_would_run_and_why(self):
+        config = self.write(self.part(), more="compute: {backend: cpu}\n")
+        done = self.check("--config", config)
+        self.assertEqual((done.returncode, done.stderr), (0, f"{config}: backend: cpu (as configured)\n"))
+        done = self.check("--config", config, "--backend", "cpu")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        live = "{source: v4l2, device: /dev/none%s}"
+        for camera in ("{source: replay, path: RECORDING}", live % "", live % ", width: 320, height: 240"):
+            config = self.write(self.part(), camera=camera)
+            done = self.check("--config", config)
+            if "backend: cuda" in done.stderr or "GPU that is there" in done.stderr:
+                continue  # there is a GPU
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(done.stderr.startswith(f"{config}: backend: cpu (no NVIDIA driver: "), done.stderr)
+            self.assertIn("backend: auto", done.stdout)
+            done = self.check("--config", config, "--backend", "cuda")
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertTrue(done.stderr.startswith("patternd: --backend: cuda is not available (no NVIDIA driver: "), done.stderr)
+
+    def test_check_says_which_key_misses_the_gpu_that_is_there(self):
+        cases = [
+            ("device: 5", " compute.device: is 5; must be 0, this machine's only GPU"),
+            ("image: sm_53", " compute.image: is sm_53, of which this build has nothing for this GPU"),
+        ]
+        for key, words in cases:
+            with self.subTest(key=key):
+                config = self.write(more="compute: {backend: cuda, %s}\n" % key)
+                column = len("compute: {backend: cuda, ") + len(key.split(" ")[0]) + 2
+                done = self.check("--config", config, gpu=True)
+                if "no device image" in done.stderr:
+                    self.skipTest("this build has no device images")
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertTrue(done.stderr.startswith(f"{config}:4:{column}:{words}"), done.stderr)
+                config.write_text(config.read_text().replace("backend: cuda", "backend: auto"))
+                done = self.check("--config", config, gpu=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertTrue(done.stderr.startswith(
+                    f"{config}: backend: cpu, not the GPU that is there ({config}:4:{column}:{words}"), done.stderr)
+                environment = dict(os.environ, LD_LIBRARY_PATH=str(self.folder))
+                service = self.start("--config", config, env=environment)
+                service.wait_for("warning backend=cpu chosen_by=auto reason=\".*" + re.escape(words)
+                                 + ".*\" consequence=\"the GPU is not used\"")
+                self.assertEqual(service.end(signal.SIGTERM), 0)
+
+    def test_reports_a_missing_gpu_and_what_no_backend_could_search_at_once(self):
+        big = self.folder / "big.pgm"
+        big.write_bytes(b"P5 400 300 255\n" + bytes((x * x + 3 * x * y + y * y * 7) % 251 for y in range(300) for x in range(400)))
+        for camera in ("{source: replay, path: RECORDING}", "{source: v4l2, device: /dev/none, width: 320}"):
+            config = self.write("[{name: big, pattern: big.pgm}]", camera=camera, more="compute: {backend: cuda}\n")
+            done = self.check("--config", config)
+            if done.stderr.count("\n") == 1:
+                continue  # there is a GPU
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 2, done.stderr)
+            self.assertIn(f"{config}:4:20: compute.backend: cuda is not available (", done.stderr)
+            self.assertIn(f"{config}: cannot run: pattern big is 400x300 pixels, larger than the searched picture, 320x", done.stderr)
 
     def test_commands_of_patternctl(self):
         config = self.write(self.part())

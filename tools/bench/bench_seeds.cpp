@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "cuda/device_image.h"
 #include "cuda/study/seeds.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/subjects.h"
@@ -20,7 +21,7 @@ struct Arguments {
 
 void complain(Options& options, const Error& error) {
   std::fprintf(stderr, "patternctl bench seeds: %s\n", error.message.c_str());
-  options.exit_code = 1;
+  options.exit_code = error.code == ErrorCode::kInvalidArgument ? 2 : 1;
 }
 
 void run(const Arguments& arguments, Options& options) {
@@ -52,7 +53,16 @@ void add_seeds(CLI::App& program, Options& options) {
   command->add_option("--size", arguments->options.size, "Side of the square pictures")
       ->check(tools::between(512, 8192))
       ->capture_default_str();
-  command->add_option("--image", arguments->options.image, "Device image: auto, universal or sm_NN")
+  arguments->options.names.image = "--image";
+  command
+      ->add_option("--image", arguments->options.image,
+                   "Device image: auto, universal, sm_NN or compute_NN")
+      ->check(CLI::Validator(
+          [](std::string& word) {
+            const bool known = cuda::is_image_word(word);
+            return known ? std::string() : cuda::image_word_rule() + (", not " + word);
+          },
+          ""))
       ->capture_default_str();
   std::vector<std::string> names;
   for (const cuda::SeedStudy& study : cuda::kSeedStudies) names.emplace_back(study.name);

@@ -92,7 +92,8 @@ class PictureSearch {
   [[nodiscard]] Result<void> run(const std::string& path, std::uint64_t index);
 
  private:
-  [[nodiscard]] Result<void> prepare(const RawImageView& frame);
+  [[nodiscard]] cuda::Choice make_processor(const ProcessorConfig& config) const;
+  [[nodiscard]] Result<void> prepare(const RawImageView& frame, const std::string& path);
   [[nodiscard]] Result<Image> searched(const ImageView& picture) const;
   [[nodiscard]] Result<void> draw(const ImageView& picture) const;
 
@@ -105,7 +106,21 @@ class PictureSearch {
   FrameResult result_;
 };
 
-Result<void> PictureSearch::prepare(const RawImageView& frame) {
+tl::unexpected<Error> in_picture(const std::string& path, const Error& error) {
+  return fail(error.code, path + ": " + error.message);
+}
+
+cuda::Choice PictureSearch::make_processor(const ProcessorConfig& config) const {
+  using Backend = cuda::ComputeOptions::Backend;
+  cuda::ComputeOptions compute;
+  compute.backend = arguments_.backend == "cuda"  ? Backend::kCuda
+                    : arguments_.backend == "cpu" ? Backend::kCpu
+                                                  : Backend::kAuto;
+  compute.names.backend = "--backend";
+  return cuda::make_processor(compute, config);
+}
+
+Result<void> PictureSearch::prepare(const RawImageView& frame, const std::string& path) {
   if (processor_ && frame.width == prepared_for_.width && frame.height == prepared_for_.height &&
       frame.format == prepared_for_.format) {
     return {};
@@ -118,13 +133,12 @@ Result<void> PictureSearch::prepare(const RawImageView& frame) {
   config.calibration = calibration_;
   config.patterns = searches_;
   config.threads = arguments_.threads;
-  using Backend = cuda::ComputeOptions::Backend;
-  cuda::ComputeOptions compute;
-  compute.backend = arguments_.backend == "cuda"  ? Backend::kCuda
-                    : arguments_.backend == "cpu" ? Backend::kCpu
-                                                  : Backend::kAuto;
-  auto chosen = cuda::make_processor(compute, config);
-  if (!chosen) return tl::make_unexpected(chosen.error());
+  auto chosen = make_processor(config);
+  if (!chosen) {
+    const cuda::Refusal& refusal = chosen.error();
+    if (refusal.names_setting) return fail(refusal.code, refusal.message);
+    return in_picture(path, refusal);
+  }
   processor_ = std::move(chosen->processor);
   format_ = result_format(config);
   prepared_for_ = frame;
@@ -142,12 +156,9 @@ Result<void> PictureSearch::run(const std::string& path, std::uint64_t index) {
   frame.height = view.height;
   frame.stride_bytes = view.stride_bytes;
   frame.format = view.format == PixelFormat::kGray16 ? RawFormat::kY16 : RawFormat::kGrey;
-  const auto in_picture = [&](const Error& error) {
-    return fail(error.code, path + ": " + error.message);
-  };
-  if (auto ok = prepare(frame); !ok) return in_picture(ok.error());
+  if (auto ok = prepare(frame, path); !ok) return ok;
   const std::int64_t start_ns = monotonic_ns();
-  if (auto ok = processor_->process(frame, result_); !ok) return in_picture(ok.error());
+  if (auto ok = processor_->process(frame, result_); !ok) return in_picture(path, ok.error());
   result_.times[Stage::kTotal] = monotonic_ns() - start_ns;
   FrameInfo info;
   info.seq = index;

@@ -79,7 +79,12 @@ Result<void> label_by_program(const Stream& stream, const cuda::DeviceView& pict
 Result<Labelled> label_on_cuda(const ImageView& image, const BlobParams& params,
                                const std::string& method) {
   const auto stream = cuda::open_first_gpu();
-  if (!stream) return tl::make_unexpected(stream.error());
+  if (!stream) {
+    const bool by_method = method == "equivalence" || method == "texture";
+    return by_method
+               ? cuda::not_available("--method: " + method, stream.error(), "runs or propagation")
+               : cuda::not_available("--backend: cuda", stream.error(), "auto or cpu");
+  }
   auto labels = Image::create(image.width, image.height, PixelFormat::kLabel32);
   if (!labels) return tl::make_unexpected(labels.error());
   auto picture = DevicePicture::create(stream->device(), image.width, image.height, image.format);

@@ -9,7 +9,7 @@ using cuda::DevicePicture;
 
 Result<Image> rectify_on_cuda(const CameraModel& model, const ImageView& picture) {
   const auto stream = cuda::open_first_gpu();
-  if (!stream) return tl::make_unexpected(stream.error());
+  if (!stream) return cuda::not_available("--backend: cuda", stream.error(), "auto or cpu");
   const auto& device = stream->device();
   auto plan = cuda::plan_rectification(model);
   if (!plan) return tl::make_unexpected(plan.error());

@@ -40,6 +40,7 @@ class SupervisedProcessor final : public FrameProcessor {
     bool first_on_gpu = false;  // since it was opened
   };
   [[nodiscard]] Result<void> on_cpu(const Frame& frame, FrameResult& result);
+  [[nodiscard]] Result<void> count_and_process(const Frame& frame, FrameResult& result);
   [[nodiscard]] Result<void> search_again(const Frame& frame, FrameResult& result);
   void note_success(const Frame& frame);
   void note_failure(const Error& error);
@@ -110,6 +111,10 @@ Result<void> SupervisedProcessor::on_cpu(const Frame& frame, FrameResult& result
     cpu_->restart();
     note_first_of_its_own(frame);
   }
+  return count_and_process(frame, result);
+}
+
+Result<void> SupervisedProcessor::count_and_process(const Frame& frame, FrameResult& result) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++frames_by_cpu_;
@@ -123,11 +128,7 @@ Result<void> SupervisedProcessor::search_again(const Frame& frame, FrameResult& 
   gpus_blobs_.swap(result.blobs);
   const std::uint64_t total = result.blobs_total;
   cpu_had_last_ = true;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ++frames_by_cpu_;
-  }
-  Result<void> done = cpu_->process(frame.image, result);
+  Result<void> done = count_and_process(frame, result);
   gpus_blobs_.swap(result.blobs);
   result.blobs_total = total;
   return done;

@@ -34,17 +34,17 @@ struct Division {
 double time_of_wave(std::int64_t blocks, int warps_a_block, double octets, double tile) {
   const double warps = static_cast<double>(blocks * warps_a_block);
   const double full = std::min(1.0, warps / kResidentWarps);
-  return warps * (octets + tile) / (0.3 + 0.7 * full);
+  return warps * (octets + tile) / (0.4 + 0.6 * full);
 }
 
 // Tiles take less in wide blocks, and less an octet where a block takes several; but then fewer
 // blocks spread less evenly. The first blocks load their tiles all at once, later ones while others
-// multiply. The numbers are those of an H200, 1 to 16 patterns of 128×128 in 1024×1024
-// (cuda/measurements/2026-11-30-h200-divisions.txt).
+// multiply, the more so the fewer warps wait for each other. The numbers are those of an H200, 1 to
+// 16 patterns of 128×128 in 1024×1024 (cuda/measurements/2026-11-30-h200-divisions.txt).
 double time_of(const std::vector<ScoredSearch>& searches, const Division& division,
                int multiprocessors) {
-  constexpr double kFirstTurn = 0.2;
-  constexpr double kTurn = 0.08;
+  constexpr double kFirstTurn = 0.14;
+  const double turn = 0.08 + 0.0025 * division.warps;
   std::int64_t blocks = 0;
   int turns = 0;
   double octets = 0;
@@ -57,15 +57,15 @@ double time_of(const std::vector<ScoredSearch>& searches, const Division& divisi
     octets += static_cast<double>(octets_in(*search.tables)) * tiles;
   }
   if (blocks == 0) return 0;
-  const auto wave = [&](std::int64_t some, double turn) {
-    return time_of_wave(some, division.warps, octets / static_cast<double>(blocks), turn * turns);
+  const auto wave = [&](std::int64_t some, double a_turn) {
+    return time_of_wave(some, division.warps, octets / static_cast<double>(blocks), a_turn * turns);
   };
   const std::int64_t resident = kResidentWarps / division.warps;
   const std::int64_t all = (blocks + multiprocessors - 1) / multiprocessors;
   const std::int64_t first = std::min(all, resident);
   const double waves = static_cast<double>((all - first) / resident);
-  return wave(first, kFirstTurn) + waves * wave(resident, kTurn) +
-         wave((all - first) % resident, kTurn);
+  return wave(first, kFirstTurn) + waves * wave(resident, turn) +
+         wave((all - first) % resident, turn);
 }
 
 Division best_division(const std::vector<ScoredSearch>& searches, int multiprocessors) {

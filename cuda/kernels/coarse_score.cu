@@ -331,10 +331,29 @@ PATTERND_DEVICE u32 places_of_whole_tile(const CoarseTerms (&terms)[2],
   return going;
 }
 
+// What a row of a mixed tile is scored with, on its way.
+PATTERND_DEVICE CoarseTerms load_terms(const CoarseTerms* parts, int kind) {
+  const Float4 own =
+      load_float4(reinterpret_cast<const Float4*>(parts + maximum(kind, 0) * kScoreColumns));
+  return {own.x, own.y, own.z, own.w};
+}
+// Number by number: a choice between places would put both into memory.
+PATTERND_DEVICE CoarseTerms terms_in_use(int kind, const CoarseTerms& whole,
+                                         const CoarseTerms& part) {
+  const bool sees_all = kind == kCoarseAllVisible;
+  const float pixels = part.pixels;
+  const float mean = part.mean;
+  const float gain = kind == kCoarseSkip ? 0.0F : part.gain;
+  const float inverted = part.inverted;
+  return {sees_all ? whole.pixels : pixels, sees_all ? whole.mean : mean,
+          sees_all ? whole.gain : gain, sees_all ? whole.inverted : inverted};
+}
+
 // The same where some positions see a part, or nothing.
 PATTERND_DEVICE u32 places_of_mixed_tile(const CoarseOctet& octet, int tile,
                                          const CoarseTerms (&terms)[2],
                                          const LaneWindows& windows) {
+  constexpr int kAtOnce = 4;  // so that the loads overlap
   const int lane = thread_x() % kWarpSize;
   constexpr int kWords = sizeof(CoarseTileKinds) / sizeof(int);
   const int* kinds =
@@ -342,15 +361,28 @@ PATTERND_DEVICE u32 places_of_mixed_tile(const CoarseOctet& octet, int tile,
   const CoarseTerms* parts = global<const CoarseTerms>(octet.parts) + lane / kStrips;
   int kind[kLanePlaces];
 #pragma unroll
-  for (int i = 0; i < kLanePlaces; ++i) kind[i] = kinds[i % 2 * kScoreRows + i / 2];
+  for (int i = 0; i < kLanePlaces; i += 4) {
+    const Word4 four = load_word4(reinterpret_cast<const Word4*>(kinds + i));
+    kind[i] = static_cast<int>(four.x);
+    kind[i + 1] = static_cast<int>(four.y);
+    kind[i + 2] = static_cast<int>(four.z);
+    kind[i + 3] = static_cast<int>(four.w);
+  }
   u32 going = 0;
 #pragma unroll
-  for (int i = 0; i < kLanePlaces; ++i) {
-    // Loaded in any case, so that the loads overlap.
-    CoarseTerms own = parts[maximum(kind[i], 0) * kScoreColumns];
-    if (kind[i] == kCoarseAllVisible) own = terms[i % 2];
-    if (kind[i] != kCoarseSkip && may_score(own, windows.dot[i], windows.sum[i], windows.square[i]))
-      going |= 1U << i;
+  for (int first = 0; first < kLanePlaces; first += kAtOnce) {
+    CoarseTerms own[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const int i = first + k;
+      own[k] = load_terms(parts, kind[i % 2 * kScoreRows + i / 2]);
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      const int i = first + k;
+      const CoarseTerms used = terms_in_use(kind[i % 2 * kScoreRows + i / 2], terms[i % 2], own[k]);
+      going |= may_score(used, windows.dot[i], windows.sum[i], windows.square[i]) ? 1U << i : 0U;
+    }
   }
   return going;
 }

@@ -24,7 +24,7 @@ class CudaProcessor final : public FrameProcessor {
   [[nodiscard]] Result<void> allocate(const std::string& memory, const ProcessorConfig& config,
                                       int streams);
   // Gives the device up where `outcome` is its failure, and hands it on.
-  [[nodiscard]] Result<void> note(Result<void> outcome) const;
+  [[nodiscard]] Result<void> note(Result<void> outcome);
 
   [[nodiscard]] std::size_t depth() const override { return slots_.size(); }
   [[nodiscard]] Result<void> submit(const RawImageView& frame) override;
@@ -45,6 +45,7 @@ class CudaProcessor final : public FrameProcessor {
   std::size_t oldest_ = 0;  // the slot of the oldest frame in flight
   std::size_t in_flight_ = 0;
   const FrameSlot* last_started_ = nullptr;
+  bool failed_ = false;  // a frame may have been left half-way
   // Frames with more blobs than the GPU has room for.
   std::optional<ComponentLabeller> labeller_;
   Image labelled_;
@@ -86,7 +87,11 @@ Result<void> CudaProcessor::submit(const RawImageView& frame) {
   if (auto ok = check_frame(plan_->config, frame); !ok) return ok;
   if (in_flight_ == slots_.size())
     return fail(ErrorCode::kInternal, "more frames submitted than may be in flight");
-  if (auto ok = device_->make_current(); !ok) return ok;
+  if (failed_) {
+    return fail(ErrorCode::kDevice,
+                "the GPU failed on a frame before this one; its processor must be made anew");
+  }
+  if (auto ok = note(device_->make_current()); !ok) return ok;
   FrameSlot& slot = *slots_[(oldest_ + in_flight_) % slots_.size()];
   if (auto ok = note(slot.start(frame, std::exchange(last_started_, nullptr))); !ok) return ok;
   last_started_ = &slot;
@@ -95,8 +100,10 @@ Result<void> CudaProcessor::submit(const RawImageView& frame) {
 }
 
 // A device that failed is not to be used by others either.
-Result<void> CudaProcessor::note(Result<void> outcome) const {
-  if (!outcome && outcome.error().code == ErrorCode::kDevice) device_->give_up();
+Result<void> CudaProcessor::note(Result<void> outcome) {
+  if (outcome || outcome.error().code != ErrorCode::kDevice) return outcome;
+  failed_ = true;
+  device_->give_up();
   return outcome;
 }
 
@@ -107,7 +114,7 @@ Result<void> CudaProcessor::collect(FrameResult& result) {
   FrameSlot& slot = *slots_[oldest_];
   oldest_ = (oldest_ + 1) % slots_.size();
   --in_flight_;
-  if (auto ok = device_->make_current(); !ok) return ok;
+  if (auto ok = note(device_->make_current()); !ok) return ok;
   const auto searched = note(slot.finish(result));
   if (!searched && searched.error().code != ErrorCode::kExhausted) return searched;
   if (auto ok = collect_blobs(slot, result); !ok) return ok;

@@ -12,9 +12,9 @@ namespace patternd::cuda {
 // Allocates everything that frames need on `device`, for `streams` frames in flight. `memory`:
 // compute.memory. Refuses what make_cpu_processor refuses, and (kUnsupported) what is too large for
 // the device. Errors of submit() and collect(): kDevice where the GPU failed, for want of memory
-// too (processor and device are then of no more use: a frame may have been left half-way, and the
-// device is given up), kExhausted where this frame had more candidates than there is room for: its
-// blobs are then in the result all the same.
+// too (a frame may have been left half-way: the device is given up, and no further frame begun),
+// kExhausted where this frame had more candidates than there is room for: its blobs are then in the
+// result all the same.
 [[nodiscard]] Result<std::unique_ptr<FrameProcessor>> make_cuda_processor(
     const std::shared_ptr<const Device>& device, const std::string& memory,
     const ProcessorConfig& config, int streams = 1);

@@ -161,6 +161,11 @@ TEST_F(DeviceFault, WantOfMemoryPartWayThroughAFrameIsTheDevicesFault) {
       ASSERT_FALSE(done);
       EXPECT_EQ(done.error().code, ErrorCode::kDevice) << done.error().message;
       EXPECT_TRUE((*own)->is_given_up());
+      reset(0);
+      const auto next = (*processor)->process(raw_of(frame), result);
+      ASSERT_FALSE(next);  // what was left half-way is nobody's
+      EXPECT_EQ(next.error().code, ErrorCode::kDevice);
+      EXPECT_THAT(next.error().message, HasSubstr("must be made anew"));
     }
   }
 }

@@ -115,7 +115,7 @@ Result<void> CudaProcessor::collect(FrameResult& result) {
   oldest_ = (oldest_ + 1) % slots_.size();
   --in_flight_;
   if (auto ok = note(device_->make_current()); !ok) return ok;
-  const auto searched = note(slot.finish(result));
+  auto searched = note(slot.finish(result));
   if (!searched && searched.error().code != ErrorCode::kExhausted) return searched;
   if (auto ok = collect_blobs(slot, result); !ok) return ok;
   return searched;

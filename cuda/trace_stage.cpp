@@ -97,6 +97,7 @@ Result<void> TraceStage::allocate_results(const std::shared_ptr<const Device>& d
 
 void TraceStage::set_refinement(const StageClock& clock) {
   const TracePlan::LastStep& last = plan_->last;
+  parameters_.headers = results_.device();
   refine_.trace = parameters_;
   if (plan_->steps.size() % 2 != 0) refine_.trace.candidates = parameters_.next;
   parameters_.moment = clock.address_of(StageClock::kTrace);
@@ -110,7 +111,6 @@ void TraceStage::set_refinement(const StageClock& clock) {
   refine_.at_bound = last.at_bound;
   refine_.allowed = last.allowed;
   refine_.result_limit = last.result_limit;
-  refine_.headers = results_.device();
   refine_.results = results_.device() + candidates_offset_;
   refine_.result_losers = results_.device() + losers_offset_;
 }

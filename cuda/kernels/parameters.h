@@ -525,13 +525,14 @@ struct TraceParameters {
   Address counters;      // CoarseCounters
   Address teams;         // PoseTeam[search_count][team_limit]; refinement's: [team_limit]
   Address glances_done;  // unsigned[search_count], all zero between launches
+  Address headers;       // ResultHeader[search_count]
   Address moment;        // see note_moment
   int search_count;
   int select_limit;
   int team_limit;   // candidates of a search (in refinement: of all) that may have a team each
   int team_blocks;  // a candidate; in refinement: at most
 };
-static_assert(sizeof(TraceParameters) == 112);
+static_assert(sizeof(TraceParameters) == 120);
 
 // T, 1, q_x, q_y, T·q_x, T·q_y, then the derivatives by x, y, angle and scale.
 inline constexpr int kRegressors = 10;
@@ -574,7 +575,6 @@ struct RefineParameters {
   Address loose;          // TracePattern[search_count] for what does not converge
   Address at_bound;       // RefinePattern[search_count] for poses at a limit of the angles
   Address allowed;        // AllowedPoses[search_count]
-  Address headers;        // ResultHeader[search_count]
   Address results;        // TracedCandidate[search_count][result_limit]
   Address result_losers;  // ResultLoser[search_count][kMostLosers]
   Address ends;           // u64[search_count][result_limit]: when each was done, by the GPU's clock

@@ -71,7 +71,7 @@ PATTERND_DEVICE void write_header(const RefineParameters& p, int search) {
   const int candidates = minimum(found, p.result_limit);
   const int losers = write_losers(p, search, candidates);
   if (thread_x() != 0) return;
-  ResultHeader& header = global<ResultHeader>(p.headers)[search];
+  ResultHeader& header = global<ResultHeader>(p.trace.headers)[search];
   header.candidates = candidates;
   header.losers = losers;
   header.overflow =
@@ -160,7 +160,7 @@ PATTERND_DEVICE bool take_job(const RefineParameters& p, const RefineTurn& turn)
   block_barrier();
   if (thread_x() == 0) {
     take_place(global<PoseTeam>(p.trace.teams) + turn.number, turn.blocks,
-               &global<ResultHeader>(p.headers)[turn.search].broken);
+               &global<ResultHeader>(p.trace.headers)[turn.search].broken);
   }
   // The first warp waits for its place.
   for (int i = thread_x() - kWarpSize; i < static_cast<int>(sizeof(RefineJob) / sizeof(u64));

@@ -72,7 +72,7 @@ PATTERND_KERNEL __launch_bounds__(kMostPoseThreads) patternd_trace_step(const Tr
   fetch(pattern, own, memory);
   block_barrier();
   if (memory.pattern.used == 0 || index >= count) return;
-  if (join_team(p, search, index, &global<CoarseCounters>(p.counters)->overflow)) {
+  if (join_team(p, search, index, &global<ResultHeader>(p.headers)[search].broken)) {
     follow_candidate(global<const RefinePattern>(p.regressions)[search], memory.pattern,
                      global<const TraceImage>(p.images)[level], memory.candidate);
     if (thread_x() == 0 && team_memory().member == 0) own = memory.candidate;

@@ -108,7 +108,7 @@ bool loses_teams = false;
 // each other in vain.
 void spoil(const RefineParameters& p) {
   for (int search = 0; search < p.trace.search_count; ++search) {
-    auto& header = global<ResultHeader>(p.headers)[search];
+    auto& header = global<ResultHeader>(p.trace.headers)[search];
     header.overflow |= has_no_room ? 1U : 0U;
     header.broken |= loses_teams ? 1U : 0U;
   }

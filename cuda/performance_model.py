@@ -122,14 +122,15 @@ RUN_INSTRUCTIONS = 25
 SEARCH_OVERHEAD = 1.2 * 1.25
 JUDGE_INSTRUCTIONS = 6.7
 # coarse_score.cu, for those with: as nvcc made it for sm_90, a warp's part of a tile of pixels, loaded
-# for three octets; for each octet the loop over products (55 for 20 of them), what begins a course of
-# strips in both passes, and scores: of tiles that see all, and of the others.
+# for as many octets as coarse_score_plan.cpp has a block take where there are 8 to 20 multiprocessors;
+# for each octet the loop over products (55 for 20 of them), what begins a course of strips in both passes,
+# and scores: of tiles that see all, and what others take more.
 TILE_INSTRUCTIONS = 600
-OCTETS_A_TILE = 3
+OCTETS_A_TILE = 5
 PRODUCT_INSTRUCTIONS = 55 / 20
 COURSE_INSTRUCTIONS = 110
 SCORE_INSTRUCTIONS = 415
-MIXED_INSTRUCTIONS = 600
+MIXED_INSTRUCTIONS = 250
 PRODUCT_BYTES = 16 * 32 * 8
 
 
@@ -151,17 +152,17 @@ def coarse_without_units(work):
                formula="6.7 a position and plane, as counted")
 
 
-def coarse(work):
+def coarse(work, octets_a_tile=OCTETS_A_TILE):
     for part in coarse_without_units(work):
         part.units = False
         yield part
     m = work["matrix_units"]
-    instructions = (m["warps"] * (TILE_INSTRUCTIONS / OCTETS_A_TILE + SCORE_INSTRUCTIONS) +
+    instructions = (m["warps"] * (TILE_INSTRUCTIONS / octets_a_tile + SCORE_INSTRUCTIONS) +
                     m["mixed_warps"] * MIXED_INSTRUCTIONS + m["courses"] * COURSE_INSTRUCTIONS +
                     m["products"] * PRODUCT_INSTRUCTIONS)
     yield Work("coarse_score", work["coarse_width"] * work["coarse_height"] +
                3 * work["coarse"]["pixels_of_planes"], 0, WARP * instructions,
-               formula="615 a warp, 600 more at a border, 110 a course, 2.75 a product",
+               formula="535 a warp, 250 more at a border, 110 a course, 2.75 a product",
                products=m["products"], units=True)
 
 
@@ -274,9 +275,10 @@ def fullest(work, launches):
 LIST_LAUNCHES = 7
 
 
-def frame(work, launches):
+def frame(work, launches, octets_a_tile=OCTETS_A_TILE):
     lists = Work("suppression, choices", 0, 0, launches=LIST_LAUNCHES, formula="7 launches")
-    return [rectify(work, 1), pyramid(work), *coarse(work), *poses(work, launches), lists]
+    return [rectify(work, 1), pyramid(work), *coarse(work, octets_a_tile),
+            *poses(work, launches), lists]
 
 
 # ---- Times ------------------------------------------------------------------------------------

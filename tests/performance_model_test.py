@@ -109,7 +109,9 @@ class PerformanceModel(unittest.TestCase):
         self.assertEqual([launch["blocks"] for launch in found["trace_step"]], [4, 5])
 
 
-# How the H200 shared the frame's candidates out: blocks of a launch, and those that work on one of them.
+# How the H200 shared the frame out: octets of planes that a block of the search takes, blocks of a launch
+# that follows candidates, and those that work on one of them.
+OCTETS_A_TILE = 1
 TRACE_STEPS_SHARED = ((1, 100), (4, 400))
 REFINE_SHARED = (16, 265)
 
@@ -144,7 +146,7 @@ class CountsBesideTheProfiler(unittest.TestCase):
                                   zip(launches["trace_step"], TRACE_STEPS_SHARED)]
         launches["refine_pose"] = [model.shared_out(launches["refine_pose"][0], *REFINE_SHARED)]
         counted = {}
-        for part in model.frame(work, launches):
+        for part in model.frame(work, launches, OCTETS_A_TILE):
             name = part.kernel.split(",")[0]
             counted[name] = counted.get(name, 0) + part.instructions
         self.counted = counted

@@ -161,8 +161,8 @@ TEST_F(SharedPlan, IsSentOnceHoweverManyStreamsThereAre) {
   }
 }
 
-// A small pattern is searched at no coarser level: in a large picture that is more tiles than a grid
-// has blocks in its second dimension.
+// A small pattern is searched at no coarser level: in a large picture that is more tiles than a
+// grid has blocks in its second dimension.
 TEST_F(SharedPlan, OfALargePictureHasNoLaunchThatTheDriverRefuses) {
   ProcessorConfig config;
   config.width = 8200;

@@ -115,7 +115,7 @@ Result<void> GpuMatcher::check_found() const {
     if (trace_->found(p).broken) {
       return fail(ErrorCode::kDevice,
                   name(p) +
-                      ": the GPU's blocks lost each other in refinement; where it comes again, "
+                      ": the GPU's blocks lost each other; where it comes again, "
                       "search on the CPU, and tell us which GPU and driver");
     }
   }

@@ -294,7 +294,7 @@ TEST_F(DeviceFault, BlocksThatLoseEachOtherAreTheDevicesFault) {
   EXPECT_TRUE(device_->is_given_up());
   EXPECT_STREQ(processor->backend(), "cpu");
   EXPECT_THAT(processor->description(),
-              HasSubstr("pattern made: the GPU's blocks lost each other in refinement"));
+              HasSubstr("pattern made: the GPU's blocks lost each other"));
 }
 
 // The GPU has the frame before, the CPU does not.

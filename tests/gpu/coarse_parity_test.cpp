@@ -233,6 +233,23 @@ TEST(GpuCoarseSearch, FindsTheCpusInALargePicture) {
   EXPECT_GT(expect_the_cpus(search_for(options, params, 8), true), 4U);
 }
 
+// Searched at full scale: of more tiles than the 65,535 blocks that a grid's second dimension has.
+TEST(GpuCoarseSearch, FindsTheCpusInAPictureOfMoreTilesThanAGridIsHigh) {
+  PATTERND_NEEDS_GPU();
+  SceneOptions options;
+  options.width = 8200;
+  options.height = 4200;
+  options.pattern_width = options.pattern_height = 16;
+  options.instances = 3;
+  SearchParams params;
+  params.levels = 0;
+  params.min_score = 0.9;
+  std::mt19937 random(12);
+  const double angle_deg = make_scene(options, random).truth[0].angle_deg;
+  params.angle_deg = {{angle_deg, angle_deg}};
+  EXPECT_GT(expect_the_cpus(search_for(options, params, 12), true), 0U);
+}
+
 // One whose windows find no room in shared memory at the one level that it may be searched at.
 TEST(GpuCoarseSearch, GoesWithoutMatrixUnitsWhereAWindowIsTooLargeInSmallPictures) {
   PATTERND_NEEDS_GPU();
